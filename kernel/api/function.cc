@@ -2,6 +2,7 @@
 #include "kernel/trace/function.h"
 
 #include "kernel/api/handles.h"
+#include "kernel/graph/names.h"
 #include "kernel/graph/signature.h"
 #include "kernel/plugin/host.h"
 

@@ -3,6 +3,7 @@
 
 #include "kernel/api/handles.h"
 #include "kernel/base/free_name.h"
+#include "kernel/graph/names.h"
 #include "kernel/graph/signature.h"
 #include "kernel/trace/linker.h"
 

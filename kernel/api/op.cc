@@ -6,7 +6,7 @@
 #include "kernel/api/eager.h"
 #include "kernel/api/handles.h"
 #include "kernel/graph/constant.h"
-#include "kernel/graph/graph_index.h"
+#include "kernel/graph/op_facts.h"
 #include "kernel/plugin/host.h"
 #include "kernel/trace/trace.h"
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernel/api/call.h"
+#include "kernel/graph/node_effects.h"
 #include "kernel/plan/place.h"
 
 using namespace keel;

@@ -3,6 +3,7 @@
 
 #include "kernel/api/handles.h"
 #include "kernel/graph/checkpoint.h"
+#include "kernel/graph/names.h"
 
 using namespace keel;
 

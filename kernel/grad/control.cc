@@ -5,6 +5,7 @@
 
 #include "kernel/grad/active.h"
 #include "kernel/grad/slice.h"
+#include "kernel/graph/node_effects.h"
 
 namespace keel {
 namespace {

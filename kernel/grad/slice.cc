@@ -1,6 +1,7 @@
 #include "kernel/grad/slice.h"
 
 #include "kernel/base/free_name.h"
+#include "kernel/graph/node_effects.h"
 
 namespace keel {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/graph/graph_index.h"
+#include "kernel/graph/graph.h"
 
 namespace keel {
 namespace {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "kernel/graph/graph_index.h"
+#include "kernel/graph/graph.h"
+#include "kernel/graph/module_index.h"
 
 namespace keel {
 namespace {

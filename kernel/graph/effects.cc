@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "kernel/graph/graph.h"
-#include "kernel/graph/text.h"
-
 namespace keel {
 namespace {
 
@@ -13,54 +10,6 @@ void Merge(std::vector<uint32_t>* to, const std::vector<uint32_t>& from) {
     auto at = std::lower_bound(to->begin(), to->end(), v);
     if (at == to->end() || *at != v) to->insert(at, v);
   }
-}
-
-bool FailsOnData(const Graph& g, const Node& node) {
-  bool typed = !node.in.empty() && node.in[0] != kNoValue;
-  return MayFail(*node.op, typed ? g.values[node.in[0]].type.dtype : DType::kNone);
-}
-
-// The effects of the op itself.
-void AddOwnEffects(const Graph& g, const Node& node, Effects* e) {
-  const AttrValue* on = FindAttr(node.attrs, EffectOn(*node.op));
-  auto variable = on ? static_cast<uint32_t>(on->i) : 0;
-  switch (EffectOf(*node.op)) {
-    case EffectKind::kNone:
-      break;
-    case EffectKind::kRead:
-      e->reads.push_back(variable);
-      break;
-    case EffectKind::kWrite:
-      e->writes.push_back(variable);
-      break;
-    case EffectKind::kIo:
-      (on && on->s == "out" ? e->out : e->err) = true;
-      break;
-    case EffectKind::kGuard:
-      e->guard = true;
-      break;
-    case EffectKind::kRng:
-      e->rng = true;
-      break;
-    case EffectKind::kHost:
-      e->host = true;
-      break;
-  }
-  e->fails = FailsOnData(g, node);
-}
-
-// Tests the op's own effect first: most nodes have neither effects nor bodies.
-template <typename Predicate>
-bool AnyEffects(const Graph& g, const Node& node, bool own, Predicate holds) {
-  if (own) return true;
-  for (const Attr& a : node.attrs) {
-    if (a.value.kind == KEEL_ATTR_GRAPH && holds(g.module->graphs[static_cast<size_t>(a.value.i)]->effects))
-      return true;
-    if (a.value.kind != KEEL_ATTR_GRAPHS) continue;
-    for (int64_t body : a.value.list)
-      if (holds(g.module->graphs[static_cast<size_t>(body)]->effects)) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -76,57 +25,33 @@ void Effects::Add(const Effects& o) {
   fails |= o.fails;
 }
 
-Effects EffectsOf(const Graph& g, const Node& node) {
+Effects OwnEffects(const OpDef& op, const Attrs& attrs) {
   Effects e;
-  AddOwnEffects(g, node, &e);
-  for (uint32_t body : BodiesOf(node.attrs)) e.Add(g.module->graphs[body]->effects);
+  const AttrValue* on = FindAttr(attrs, EffectOn(op));
+  auto variable = on ? static_cast<uint32_t>(on->i) : 0;
+  switch (EffectOf(op)) {
+    case EffectKind::kNone:
+      break;
+    case EffectKind::kRead:
+      e.reads.push_back(variable);
+      break;
+    case EffectKind::kWrite:
+      e.writes.push_back(variable);
+      break;
+    case EffectKind::kIo:
+      (on && on->s == "out" ? e.out : e.err) = true;
+      break;
+    case EffectKind::kGuard:
+      e.guard = true;
+      break;
+    case EffectKind::kRng:
+      e.rng = true;
+      break;
+    case EffectKind::kHost:
+      e.host = true;
+      break;
+  }
   return e;
-}
-
-bool HasAnyEffect(const Graph& g, const Node& node) {
-  return AnyEffects(g, node, HasEffect(*node.op), [](const Effects& e) { return e.Any(); });
-}
-
-bool MustRun(const Graph& g, const Node& node) {
-  EffectKind kind = EffectOf(*node.op);
-  bool own = kind != EffectKind::kNone && kind != EffectKind::kRead && kind != EffectKind::kRng;
-  return AnyEffects(g, node, own, [](const Effects& e) { return e.MustRun(); });
-}
-
-bool IsOrdered(const Graph& g, const Node& node) {
-  return AnyEffects(g, node, HasEffect(*node.op) || FailsOnData(g, node),
-                    [](const Effects& e) { return e.Any() || e.fails; });
-}
-
-bool Writes(const Graph& g, const Node& node, const std::vector<uint32_t>& variables) {
-  if (!MustRun(g, node)) return false;
-  Effects e = EffectsOf(g, node);
-  return e.host || std::any_of(variables.begin(), variables.end(), [&](uint32_t v) {
-           return std::binary_search(e.writes.begin(), e.writes.end(), v);
-         });
-}
-
-std::vector<uint32_t> MustRunNodes(const Graph& g) {
-  std::vector<uint32_t> nodes;
-  if (!g.effects.MustRun()) return nodes;
-  for (NodeId n = 0; n < g.nodes.size(); n++)
-    if (MustRun(g, g.nodes[n])) nodes.push_back(n);
-  return nodes;
-}
-
-std::string Describe(const Module& m, const Effects& e) {
-  std::string text;
-  auto list = [&](const char* verb, const std::vector<uint32_t>& variables) {
-    for (size_t i = 0; i < variables.size(); i++)
-      absl::StrAppend(&text, i ? ", " : verb, SpellName(m.variables[variables[i]].name));
-  };
-  list("  reads ", e.reads);
-  list("  writes ", e.writes);
-  if (e.err || e.out)
-    absl::StrAppend(&text, "  prints ", e.err && e.out ? "err, out" : e.err ? "err" : "out");
-  if (e.guard) text += "  may stop";
-  if (e.host) text += "  calls the host";
-  return text;
 }
 
 }  // namespace keel

@@ -1,16 +1,13 @@
-// effects.h: side effects of nodes, including the effects of called graphs. Effects take place in the
-// order of the nodes; plans preserve it. The order is not stored.
+// effects.h: side effects of nodes and graphs. Effects take place in the order of the nodes; plans preserve
+// it. The order is not stored. node_effects.h has the effects of nodes.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-namespace keel {
+#include "kernel/opset/opset.h"
 
-struct Module;
-struct Graph;
-struct Node;
+namespace keel {
 
 struct Effects {
   std::vector<uint32_t> reads, writes;  // indices of the module's variables, ascending
@@ -22,18 +19,7 @@ struct Effects {
   bool Any() const { return MustRun() || !reads.empty() || rng; }
   void Add(const Effects& other);
 };
-Effects EffectsOf(const Graph& graph, const Node& node);
-
-// Fast predicates. HasAnyEffect: keeps its position among others. MustRun: runs even if its results are
-// unused. IsOrdered: has an effect or may fail.
-bool HasAnyEffect(const Graph& graph, const Node& node);
-bool MustRun(const Graph& graph, const Node& node);
-bool IsOrdered(const Graph& graph, const Node& node);
-// Whether the node writes one of these variables.
-bool Writes(const Graph& graph, const Node& node, const std::vector<uint32_t>& variables);
-
-std::vector<uint32_t> MustRunNodes(const Graph& graph);
-// "  reads w  writes w  prints err  may stop"; "" without effects.
-std::string Describe(const Module& module, const Effects& effects);
+// The effects of an op itself, without the graphs that it calls. Does not set `fails`.
+Effects OwnEffects(const OpDef& op, const Attrs& attrs);
 
 }  // namespace keel

@@ -10,6 +10,8 @@
 #include "kernel/base/align.h"
 #include "kernel/graph/constant.h"
 #include "kernel/graph/file_format.h"
+#include "kernel/graph/names.h"
+#include "kernel/graph/types.h"
 
 namespace keel {
 namespace {

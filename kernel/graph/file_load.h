@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernel/graph/file_columns.h"
-#include "kernel/graph/graph_index.h"
+#include "kernel/graph/graph.h"
 
 namespace keel {
 

@@ -8,8 +8,9 @@
 
 #include "kernel/base/hash.h"
 #include "kernel/dims/rule.h"
-#include "kernel/graph/constant.h"
-#include "kernel/graph/graph_index.h"
+#include "kernel/graph/module_index.h"
+#include "kernel/graph/names.h"
+#include "kernel/graph/types.h"
 
 namespace keel {
 namespace {
@@ -109,7 +110,7 @@ absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, ui
 
 absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<ValueId>& in, Attrs* attrs,
                          const std::vector<std::string>& names, const std::vector<TensorType>& declared) {
-  Module::Index& index = *g.module->index;
+  ModuleIndex& index = *g.module->index;
   const OpFacts& facts = index.Facts(op);
   if (g.nodes.size() >= g.limit) return Exhausted("graph '", g.name, "' has ", g.limit, " nodes, the limit");
   RETURN_IF_ERROR(CanonicalAttrs(facts, g.module->dims, attrs));
@@ -123,6 +124,18 @@ absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<Valu
 }
 
 }  // namespace
+
+bool FailsOnData(const Graph& g, const Node& node) {
+  bool typed = !node.in.empty() && node.in[0] != kNoValue;
+  return MayFail(*node.op, typed ? g.values[node.in[0]].type.dtype : DType::kNone);
+}
+
+Effects EffectsOf(const Graph& g, const Node& node) {
+  Effects e = OwnEffects(*node.op, node.attrs);
+  e.fails = FailsOnData(g, node);
+  for (uint32_t body : BodiesOf(node.attrs)) e.Add(g.module->graphs[body]->effects);
+  return e;
+}
 
 void Graph::Reserve(size_t value_count, size_t node_count) {
   values.reserve(value_count);
@@ -199,7 +212,7 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   depth = deep;
   expanded = all;
   for (uint32_t body : BodiesOf(nodes.back().attrs)) module->graphs[body]->called = true;
-  if (IsOrdered(*this, nodes.back())) effects.Add(EffectsOf(*this, nodes.back()));
+  effects.Add(EffectsOf(*this, nodes.back()));
   return id;
 }
 

@@ -16,7 +16,9 @@
 #include "kernel/base/hash.h"
 #include "kernel/base/status.h"
 #include "kernel/dims/dim_table.h"
+#include "kernel/graph/constant.h"
 #include "kernel/graph/effects.h"
+#include "kernel/graph/limits.h"
 #include "kernel/opset/opset.h"
 #include "kernel/values/dtype.h"
 #include "kernel/values/variable.h"
@@ -26,22 +28,6 @@ namespace keel {
 using ValueId = uint32_t;
 using NodeId = uint32_t;
 inline constexpr ValueId kNoValue = 0xffffffffu;
-
-// Limits for all external input; see abi/README.md.
-inline constexpr size_t kMaxNodes = 1'000'000, kMaxNameBytes = 1024, kMaxRank = KEEL_MAX_RANK;
-inline constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
-inline constexpr uint32_t kMaxCallDepth = 32;
-inline constexpr size_t kMaxVariables = 65536;
-
-// The bytes of a constant; `owner` keeps them alive (a mapping, an array, a vector).
-struct Constant {
-  std::string name;            // unique in the module; "" only for inline scalar literals
-  TensorType type;             // concrete dims
-  const void* data = nullptr;  // row-major, aligned to the dtype's size
-  uint64_t bytes = 0;
-  std::shared_ptr<const void> owner;
-  bool mapped = false;  // in a file mapping: its pages can be dropped and are read again on access
-};
 
 // State of the module. The storage is shared with copies of the module and with other modules that use the
 // variable.
@@ -78,6 +64,7 @@ struct Node {
 };
 
 struct Module;
+struct ModuleIndex;  // lookups by name and facts about ops: module_index.h
 
 struct Graph {
   Module* module = nullptr;
@@ -179,8 +166,7 @@ struct Module {
   // The same with new constants, which are added only if they match.
   absl::Status AddCase(Case, std::vector<Constant> inputs, std::vector<Constant> expected);
 
-  struct Index;  // lookups by name and facts about ops: graph_index.h
-  std::unique_ptr<Index> index;
+  std::unique_ptr<ModuleIndex> index;
 };
 
 // The nodes required for the wanted values and nodes (including these), given the feeds.
@@ -200,11 +186,11 @@ absl::Status CheckIsolated(const Graph& body);
 // The graphs that a node calls.
 std::vector<uint32_t> BodiesOf(const Attrs&);
 std::vector<uint32_t> BodiesOf(const OpDef&, const Attrs&);  // in the order of the op's attributes
+// With the effects of the graphs that the node calls.
+Effects EffectsOf(const Graph& graph, const Node& node);
+bool FailsOnData(const Graph& graph, const Node& node);  // whether it may fail on its data
 // All graphs, callees first; an error if a graph calls itself.
 absl::StatusOr<std::vector<uint32_t>> CallOrder(const Module&);
-
-// Checks length, UTF-8 and control bytes. (Names other than [A-Za-z_][A-Za-z0-9_.]* are quoted in text.)
-absl::Status CheckName(std::string_view what, std::string_view name);
 
 // Checks all invariants of kernel/graph/README.md, for a module that was built elsewhere; errors name the
 // node and the reason. Threads may verify one module at the same time.

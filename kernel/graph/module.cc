@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernel/graph/graph_index.h"
+#include "kernel/graph/graph.h"
+#include "kernel/graph/module_index.h"
+#include "kernel/graph/names.h"
+#include "kernel/graph/types.h"
 
 namespace keel {
 namespace {
@@ -100,7 +103,8 @@ absl::Status AddAll(Module& m, std::vector<Constant> constants, std::vector<uint
 
 }  // namespace
 
-Module::Module(std::shared_ptr<Catalogue> ops) : catalogue(std::move(ops)), index(std::make_unique<Index>()) {
+Module::Module(std::shared_ptr<Catalogue> ops)
+    : catalogue(std::move(ops)), index(std::make_unique<ModuleIndex>()) {
   index->graph_types = [this](int64_t graph) { return BodyTypes(graph); };
   index->var_types = [this](int64_t variable) { return VariableType(variable); };
 }
@@ -287,45 +291,6 @@ absl::Status Module::AddCase(Case c, std::vector<Constant> inputs, std::vector<C
   RETURN_IF_ERROR(AddAll(*this, std::move(expected), &c.expected));
   cases.push_back(std::move(c));
   return absl::OkStatus();
-}
-
-absl::Status CheckType(std::string_view what, const TensorType& type, const DimTable& dims) {
-  if (type.dtype == DType::kNone || type.dtype >= DType::kCount) return Invalid(what, " has no dtype");
-  if (type.dims.size() > kMaxRank)
-    return Invalid(what, " has rank ", type.dims.size(), "; the limit is ", kMaxRank);
-  bool concrete = true;
-  for (Dim d : type.dims) {
-    if (!dims.Contains(d)) return Invalid(what, " has a dim that is a handle of another module");
-    concrete = concrete && !IsSymbolic(d);
-    if (!IsSymbolic(d) && (d < 0 || d > kMaxDim))
-      return Invalid(what, " has type ", Print(type, dims), ": a dim must be from 0 to ", kMaxDim);
-  }
-  return concrete ? BytesOf(what, type).status() : absl::OkStatus();
-}
-
-absl::StatusOr<uint64_t> BytesOf(std::string_view what, const TensorType& type) {
-  uint64_t bytes = SizeOf(type.dtype);
-  for (Dim d : type.dims)
-    if (d == 0) return 0;
-  for (Dim d : type.dims) {
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(d), &bytes) || bytes > kMaxTensorBytes)
-      return Exhausted(what, " takes more than ", kMaxTensorBytes, " bytes, the limit of one tensor");
-  }
-  return bytes;
-}
-
-absl::StatusOr<TensorType> MergeTypes(std::string_view what, const TensorType& inferred,
-                                      const TensorType& declared, const DimTable& dims) {
-  bool fits = inferred.dtype == declared.dtype && inferred.dims.size() == declared.dims.size();
-  TensorType merged = declared;
-  for (size_t i = 0; fits && i < inferred.dims.size(); i++) {
-    Order order = inferred.dims[i] == declared.dims[i] ? Order::kEqual
-                                                       : dims.Compare(inferred.dims[i], declared.dims[i]);
-    fits = order == Order::kEqual || order == Order::kUnknown;
-    if (order == Order::kEqual) merged.dims[i] = inferred.dims[i];
-  }
-  if (fits) return merged;
-  return Invalid(what, " is ", Print(inferred, dims), " but was declared as ", Print(declared, dims));
 }
 
 }  // namespace keel

@@ -1,10 +1,11 @@
 // op_facts.cc: attributes of nodes: constant defaults, and the canonical form.
+#include "kernel/graph/op_facts.h"
 
 #include <algorithm>
 #include <charconv>
 
 #include "absl/strings/str_join.h"
-#include "kernel/graph/graph_index.h"
+#include "kernel/graph/names.h"
 
 namespace keel {
 namespace {
@@ -141,12 +142,6 @@ OpFacts MakeFacts(const OpDef& op) {
   OpFacts facts{std::string(OpName(op)), OpOperands(op), OpAttrs(op), {}, std::string(VarAttr(op))};
   for (const AttrInfo& info : facts.attrs) facts.defaults.push_back(ConstantDefault(info));
   return facts;
-}
-
-const OpFacts& Module::Index::Facts(const OpDef& op) {
-  auto& facts = ops[&op];
-  if (!facts) facts = std::make_unique<OpFacts>(MakeFacts(op));
-  return *facts;
 }
 
 absl::Status CanonicalAttrs(const OpFacts& op, const DimTable&, Attrs* attrs) {

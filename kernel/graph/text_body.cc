@@ -3,6 +3,8 @@
 // @name(x) {`) is named after its graph, node and label.
 
 #include "kernel/base/free_name.h"
+#include "kernel/graph/module_index.h"
+#include "kernel/graph/names.h"
 #include "kernel/graph/text_function.h"
 
 namespace keel {

@@ -3,6 +3,7 @@
 
 #include "kernel/graph/constant.h"
 #include "kernel/graph/element.h"
+#include "kernel/graph/module_index.h"
 #include "kernel/graph/text_function.h"
 
 namespace keel {

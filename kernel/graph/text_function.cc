@@ -2,6 +2,9 @@
 
 #include "kernel/graph/text_function.h"
 
+#include "kernel/graph/names.h"
+#include "kernel/graph/types.h"
+
 namespace keel {
 
 absl::Status FunctionReader::Run() {

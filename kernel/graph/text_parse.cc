@@ -8,6 +8,7 @@
 #include "kernel/graph/constant.h"
 #include "kernel/graph/element.h"
 #include "kernel/graph/text_reader.h"
+#include "kernel/graph/types.h"
 
 namespace keel {
 namespace {

@@ -6,7 +6,10 @@
 
 #include "kernel/graph/constant.h"
 #include "kernel/graph/element.h"
-#include "kernel/graph/graph_index.h"
+#include "kernel/graph/graph.h"
+#include "kernel/graph/module_index.h"
+#include "kernel/graph/names.h"
+#include "kernel/graph/node_effects.h"
 #include "kernel/graph/text.h"
 #include "kernel/opset/lexer.h"
 

@@ -3,6 +3,7 @@
 #include "kernel/graph/text_reader.h"
 
 #include "kernel/graph/element.h"
+#include "kernel/graph/names.h"
 
 namespace keel {
 namespace {

@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/graph/graph_index.h"
+#include "kernel/graph/graph.h"
+#include "kernel/graph/op_facts.h"
 #include "kernel/opset/lexer.h"
 
 namespace keel {

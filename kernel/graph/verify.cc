@@ -3,7 +3,10 @@
 
 #include "kernel/base/hash.h"
 #include "kernel/dims/rule.h"
-#include "kernel/graph/graph_index.h"
+#include "kernel/graph/graph.h"
+#include "kernel/graph/module_index.h"
+#include "kernel/graph/names.h"
+#include "kernel/graph/types.h"
 
 namespace keel {
 namespace {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernel/base/free_name.h"
+#include "kernel/graph/node_effects.h"
 #include "kernel/pass/rewrite.h"
 
 namespace keel {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_join.h"
+#include "kernel/graph/node_effects.h"
 #include "kernel/pass/rewrite.h"
 
 namespace keel {

@@ -2,6 +2,7 @@
 // compared bitwise.
 #include <bit>
 
+#include "kernel/graph/node_effects.h"
 #include "kernel/pass/rewrite.h"
 
 namespace keel {

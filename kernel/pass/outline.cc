@@ -3,6 +3,7 @@
 
 #include "kernel/base/free_name.h"
 #include "kernel/base/hash.h"
+#include "kernel/graph/node_effects.h"
 #include "kernel/pass/rewrite.h"
 
 namespace keel {

@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "kernel/base/timeline.h"
+#include "kernel/graph/node_effects.h"
 #include "kernel/rules/rules.h"
 
 namespace keel {

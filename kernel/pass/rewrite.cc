@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernel/graph/node_effects.h"
 #include "kernel/plugin/body.h"
 
 namespace keel {

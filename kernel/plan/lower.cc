@@ -9,6 +9,7 @@
 #include "kernel/base/hash.h"
 #include "kernel/device/accelerator.h"
 #include "kernel/dims/rule.h"
+#include "kernel/graph/node_effects.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/fold.h"
 #include "kernel/plan/node_facts.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernel/graph/constant.h"
+#include "kernel/graph/node_effects.h"
 
 namespace keel {
 namespace {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "kernel/device/move.h"
+#include "kernel/graph/node_effects.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/optimize.h"
 #include "kernel/plan/place.h"

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_join.h"
 
+#include "kernel/graph/node_effects.h"
+
 namespace keel {
 namespace {
 

@@ -9,6 +9,7 @@
 
 #include "kernel/base/json.h"
 #include "kernel/grad/lift.h"
+#include "kernel/graph/node_effects.h"
 #include "kernel/graph/text.h"
 #include "kernel/trace/tape.h"
 

@@ -3,6 +3,7 @@
 
 #include "kernel/device/move.h"
 #include "kernel/graph/constant.h"
+#include "kernel/graph/node_effects.h"
 
 namespace keel {
 namespace {

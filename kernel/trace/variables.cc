@@ -1,5 +1,6 @@
 // variables.cc: reads, writes and initial values of variables in traces.
 #include "kernel/base/free_name.h"
+#include "kernel/graph/node_effects.h"
 #include "kernel/trace/trace.h"
 
 namespace keel {
