@@ -208,17 +208,12 @@ Batches Accelerator::Done() {
   return all;
 }
 
-absl::StatusOr<Batches> Accelerator::Fence() {
+absl::Status Accelerator::WaitForAll() {
   RETURN_IF_ERROR(CheckProcess());
   Batches last;
   for (int q = 0; q < kQueues; q++) {
     ASSIGN_OR_RETURN(last.of[q], Encoder(*this, q).Submit());
   }
-  return last;
-}
-
-absl::Status Accelerator::WaitForAll() {
-  ASSIGN_OR_RETURN(Batches last, Fence());
   return HostWait(last);
 }
 

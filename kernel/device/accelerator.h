@@ -80,8 +80,6 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
 
   // KEEL_UNAVAILABLE in a child forked after the device was opened: drivers do not support that.
   absl::Status CheckProcess() const;
-  // Submits all work encoded so far; does not wait.
-  absl::StatusOr<Batches> Fence();
   // Whether this device may copy directly from `other`. The copy may still return Unimplemented.
   bool CanCopyFrom(const Accelerator& other) const;
 
