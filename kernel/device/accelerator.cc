@@ -113,16 +113,10 @@ uint64_t Accelerator::TicketOf(int q, uint64_t batch) {
   return batch <= done ? 0 : queue.tickets[batch - done - 1].what;
 }
 
-void Accelerator::MarkDone(int q, uint64_t batch) {
+void Accelerator::MarkDone(int q, absl::FunctionRef<bool(const Pending&)> is_done) {
   Queue& queue = queues_[q];
   std::lock_guard lock(queue.tickets_mutex);
-  for (; queue.done.load() < batch; queue.done.fetch_add(1)) queue.tickets.pop_front();
-}
-
-void Accelerator::MarkTicketDone(int q, uint64_t ticket) {
-  Queue& queue = queues_[q];
-  std::lock_guard lock(queue.tickets_mutex);
-  for (; !queue.tickets.empty() && queue.tickets.front().what <= ticket; queue.done.fetch_add(1))
+  for (; !queue.tickets.empty() && is_done(queue.tickets.front()); queue.done.fetch_add(1))
     queue.tickets.pop_front();
 }
 
@@ -144,7 +138,7 @@ absl::Status Accelerator::HostWait(int queue, uint64_t batch) {
   keel_rc rc = KEEL_CANCELLED;
   do rc = table().host_wait(queues_[queue].handle, ticket, kSlice);
   while (rc == KEEL_CANCELLED && !CancellableWaits::Cancelled());
-  if (rc == KEEL_OK) MarkDone(queue, batch);
+  if (rc == KEEL_OK) MarkDone(queue, [&](const Pending& ticket) { return ticket.batch <= batch; });
   if (rc == KEEL_CANCELLED)
     return Error(absl::StatusCode::kCancelled, "cancelled while waiting for device ", name());
   return Finish(call, rc, "host_wait");
@@ -195,7 +189,7 @@ bool Accelerator::IsDone(int queue, uint64_t batch) {
   uint64_t done = 0;
   HostCall call;
   if (table().query && CheckProcess().ok() && table().query(queues_[queue].handle, &done) == KEEL_OK)
-    MarkTicketDone(queue, done);
+    MarkDone(queue, [&](const Pending& ticket) { return ticket.what <= done; });
   return KnownDone(queue, batch);
 }
 

@@ -123,8 +123,8 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   void AddTicket(int queue, uint64_t ticket);
   uint64_t TicketOf(int queue, uint64_t batch);  // 0: the batch is done
   void SettleDone();
-  void MarkDone(int queue, uint64_t batch);
-  void MarkTicketDone(int queue, uint64_t ticket);
+  // Marks the oldest batches up to the first that is not done.
+  void MarkDone(int queue, absl::FunctionRef<bool(const Pending&)> is_done);
   const keel_device& table() const { return opened_->plugin->device; }
   // The status of a device function's return code.
   absl::Status Finish(const HostCall& call, keel_rc rc, const char* function) const;
