@@ -27,7 +27,6 @@ struct PoolBlock {
 struct Pool::SegmentBlocks {
   keel_segment segment{};
   PoolBlock* first = nullptr;
-  std::list<SegmentBlocks>::iterator self;
 };
 
 bool Pool::BySize::operator()(const PoolBlock* a, const PoolBlock* b) const {
@@ -124,7 +123,6 @@ absl::StatusOr<PoolBlock*> Pool::Grow(uint64_t rounded) {
   RETURN_IF_ERROR(made.status());
   held_.splice(held_.end(), grown);
   SegmentBlocks& held = held_.back();
-  held.self = std::prev(held_.end());
   held.segment = *made;
   held.first = block.release();
   held.first->held = &held;
