@@ -279,9 +279,4 @@ absl::Status Pool::FullError(uint64_t bytes, const absl::Status& why) const {
                   kErrorHint, "run smaller inputs, or free arrays and plans on the device");
 }
 
-std::string Pool::Map() {
-  std::lock_guard lock(mutex_);
-  return MapLocked();
-}
-
 }  // namespace keel

@@ -66,7 +66,6 @@ class Pool {
     uint64_t segments = 0, segment_bytes = 0, used_pieces = 0, used_bytes = 0;
   };
   Stats Count();
-  std::string Map();  // one line per segment, for messages
 
  private:
   friend PoolBlock;
@@ -82,7 +81,7 @@ class Pool {
   PoolBlock* FindFree(uint64_t rounded, int queue);
   absl::StatusOr<PoolBlock*> Grow(uint64_t rounded);
   absl::Status FullError(uint64_t bytes, const absl::Status& why) const;
-  std::string MapLocked() const;
+  std::string MapLocked() const;  // one line per segment, for messages
   Allocation Split(PoolBlock* block, uint64_t rounded, uint64_t bytes);
   void ReturnBlock(PoolBlock* block);
   void Insert(PoolBlock* block);
