@@ -104,7 +104,6 @@ absl::StatusOr<ArrayRef> HostElements(std::string_view what, keel_array* array) 
     return Annotate(Invalid(what, " is ", array->symbolic()->Describe(), ": it has no elements"), kErrorHint,
                     "pass the trace as 'within' to add the node to it");
   ASSIGN_OR_RETURN(ArrayRef here, MoveTo(array, nullptr));
-  RETURN_IF_ERROR(WaitFor(here.get()));
   return here->contiguous ? here : CopyArray(here->view);
 }
 
