@@ -41,13 +41,24 @@ PROGRAM = '''#include <iostream>
 #include <keel/keel.hpp>
 int main() { std::cout << keel::cube(keel::Tensor{1.f, 2.f}) << std::endl; }
 '''
+GRADIENTS = '''import keel
+for op, at in ((keel.cube, [1., 2.]), (lambda x: keel.squash(x, limit=2.), [-1., 3.]), (keel.center, [4., 6.])):
+    print(keel.grad(lambda x: keel.reduce_sum(op(x)))(keel.array(at)))
+'''
 METHOD = '''    def doubled(self: Any) -> Any:
         """Twice the tensor."""
         return self + self
 
 
 for _name'''
-CUBE = "\nop cube since 1  in x: T[P..]   out y: T[P..]   type T: num   is elementwise\n  body { return x * x * x }\n"
+COMPOSITES = """
+op cube since 1  in x: T[P..]   out y: T[P..]   type T: num   is elementwise
+  body { return x * x * x }
+op squash since 1  in x: T[P..]   attr limit: f64 = 1.0   out y: T[P..]   type T: float   is elementwise
+  body { return limit * x / (1 + abs(x)) }
+op center since 1  in x: T[P.., n@axis, Q..]   attr axis: axis = -1   out y: T[P.., n, Q..]   type T: float
+  body { return x - reduce_mean(x){axes=[axis], keep=true} }
+"""
 EXPM1 = "\nop expm1 since 1  in x: T[P..]   out y: T[P..]   type T: float   is elementwise   vjp (dy) { return dy * (y + 1) }\n"
 
 
@@ -64,10 +75,13 @@ def replace(old, new):
 
 # name: (most files, {file: its edit, or the text of a new one}, targets, shell command in BUILD, its output)
 ADDITIONS = {
-    "composite op": (1, {"kernel/opset/composite.ops": append(CUBE)}, ["keel", "keel_cpp_ops"],
-                     "bin/keel eval 'cube([1., 2.])' -d reference && bin/keel eval 'cube([2, 3])' -d cpu && "
-                     "c++ -std=c++20 -I include -I $ROOT/sdk/cpp -I $ROOT/abi -I $ROOT added.cc -L lib -lkeel -Wl,-rpath,lib "
-                     "-o added && ./added", "[1. 8.]\n[ 8 27]\n[1. 8.]\n"),
+    "three composite ops": (1, {"kernel/opset/composite.ops": append(COMPOSITES)}, ["keel", "keel_cpp_ops", "_keel"],
+                            "bin/keel eval 'cube([1., 2.])' -d reference && bin/keel eval 'cube([2, 3])' -d cpu && "
+                            "bin/keel eval 'squash([-1., 3.]){limit=2.0}' -d cpu && bin/keel eval 'center([[1., 3.], [2., 8.]]){axis=0}' -d cpu && "
+                            "PYTHONPATH=python $PYTHON gradients.py && "
+                            "c++ -std=c++20 -I include -I $ROOT/sdk/cpp -I $ROOT/abi -I $ROOT added.cc -L lib -lkeel -Wl,-rpath,lib "
+                            "-o added && ./added",
+                            "[1. 8.]\n[ 8 27]\n[-1.   1.5]\n[[-0.5 -2.5]\n [ 0.5  2.5]]\n[ 3. 12.]\n[0.5   0.125]\n[0. 0.]\n[1. 8.]\n"),
     "primitive op": (3, {
         "kernel/opset/elementwise.ops": append(EXPM1),
         "plugins/reference/unary.cc": lambda before: replace(
@@ -96,6 +110,7 @@ def make(name, build):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(edit if isinstance(edit, str) else edit(before))
     (build / "added.cc").write_text(PROGRAM)
+    (build / "gradients.py").write_text(GRADIENTS)
     if targets:
         done = subprocess.run(["cmake", "--build", build, "--target", *targets], capture_output=True, text=True)
         if done.returncode:
