@@ -52,8 +52,8 @@ Pool::~Pool() {
 }
 
 uint64_t Pool::Rounded(uint64_t bytes) const {
-  bytes = std::max<uint64_t>(bytes, 1);
-  return options_.cache ? RoundUp(bytes, std::max(kGrain, options_.alignment)) : bytes;
+  const uint64_t grain = options_.cache ? std::max(kGrain, options_.alignment) : sizeof(uint32_t);
+  return RoundUp(std::max<uint64_t>(bytes, 1), grain);
 }
 
 uint64_t Pool::SegmentBytes(uint64_t rounded) const {

@@ -38,7 +38,7 @@ struct PoolOptions {
   std::string device;  // for messages
   uint64_t alignment = 64;
   uint64_t max_segment = 0;  // bytes; 0: no limit
-  bool cache = true;         // false (KEEL_POOL=off): each piece has its own segment of exactly its size
+  bool cache = true;         // false (KEEL_POOL=off): each piece has its own segment, of whole 4-byte words
   uint32_t kind = KEEL_SEGMENT_DEVICE;
 };
 

@@ -207,6 +207,20 @@ INSTANTIATE_TEST_SUITE_P(, PoolModel,
                          testing::Values(Setup{true, 64, 0}, Setup{true, 4096, 0}, Setup{true, 256, 4 * kMiB},
                                          Setup{false, 64, 0}));
 
+// A device fills memory in words of 4 bytes: a fill must not leave the segment.
+TEST(PoolWithoutCache, EachPieceHasASegmentOfWholeWords) {
+  Source source(kMiB);
+  Pool pool(source, {"toy:0", 64, 0, false});
+  const std::map<uint64_t, uint64_t> segments{{0, 4}, {1, 4}, {4, 4}, {5, 8}, {1021, 1024}, {1024, 1024}};
+  for (const auto& [bytes, segment] : segments) {
+    absl::StatusOr<Allocation> piece = pool.Allocate(bytes, 0);
+    ASSERT_TRUE(piece.ok()) << piece.status();
+    EXPECT_EQ(source.live.at(piece->address()), segment) << bytes;
+    EXPECT_EQ(piece->bytes, bytes);
+    pool.Free(*piece, {});
+  }
+}
+
 class PoolTest : public testing::Test {
  protected:
   Allocation Take(uint64_t bytes, int queue = 0) {
