@@ -59,7 +59,7 @@ void QuickTable::Learn(keel_array* const* in, uint32_t n, const std::shared_ptr<
                        const PlanOptions& options) {
   const Lowered& l = plan->lowered();
   const uint64_t key = QuickKey(in, n);
-  if (!key || l.accelerator || !IsOneLaunch(l)) return;
+  if (!key || !IsOneLaunch(l)) return;
   for (uint32_t i = 0; i < n; i++)
     if (in[i] && in[i]->device_block()) return;
   const Step& step = l.steps[0];

@@ -4,6 +4,7 @@
 #include <list>
 
 #include "kernel/api/eager.h"
+#include "kernel/api/eager_device.h"
 #include "kernel/api/handles.h"
 #include "kernel/graph/constant.h"
 #include "kernel/graph/op_facts.h"
@@ -15,18 +16,6 @@ using namespace keel;
 namespace {
 
 constexpr size_t kSignatures = 32;
-
-// Dtype and shape of each operand, as numbers.
-using Signature = std::vector<int64_t>;
-
-Signature SignatureOf(keel_array* const* in, uint32_t n) {
-  Signature s;
-  for (uint32_t i = 0; i < n; i++) {
-    s.push_back(in[i] ? static_cast<int64_t>(in[i]->dtype) << 8 | in[i]->view.ndim : -1);
-    if (in[i]) s.insert(s.end(), in[i]->shape().begin(), in[i]->shape().end());
-  }
-  return s;
-}
 
 }  // namespace
 
@@ -41,7 +30,8 @@ struct keel_op {
     std::shared_ptr<Plan> plan;
   };
   QuickTable quick;
-  std::shared_ptr<const Taped> taped;  // once tape_ready
+  std::unique_ptr<DeviceQuickTable> quick_there;  // instead of quick, for a device with its own memory
+  std::shared_ptr<const Taped> taped;             // once tape_ready
   std::atomic<bool> tape_ready{false};
   Mutex mutex;
   std::list<std::shared_ptr<Entry>> entries;  // most recently used first
@@ -69,7 +59,10 @@ KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op,
   options.results_on_device = options.eager = true;
   ASSIGN_OR_RETURN(entry->plan,
                    Plan::Make(*graph, op.device, feeds, graph->nodes[node].out, {&node, 1}, options));
-  op.quick.Learn(in, n, entry->plan, options);
+  if (op.quick_there)
+    op.quick_there->Learn(in, n, entry->plan);
+  else
+    op.quick.Learn(in, n, entry->plan, options);
   return entry;
 }
 
@@ -128,6 +121,7 @@ KEEL_COLD absl::Status Bind(keel_context* c, const BindRequest& w, keel_op** out
   ASSIGN_OR_RETURN(op->op, c->state->catalogue->Find(w.name, w.version));
   ASSIGN_OR_RETURN(op->attrs, OwnAttrs(w.attr_names, w.attrs, w.n_attrs));
   RETURN_IF_ERROR(Annotate(CheckAttrs(*op->op, op->attrs), kErrorOp, w.name));
+  if (!op->device->host_memory()) op->quick_there = std::make_unique<DeviceQuickTable>();
   *out = op.release();
   return absl::OkStatus();
 }
@@ -160,11 +154,11 @@ keel_rc ApplyNow(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array**
       err,
       [&]() -> absl::Status {
         absl::Status error;
-        QuickTable::Outcome outcome = n_out == 1 && !NeedsCheck(0, op, in, out)
-                                          ? op->quick.Apply(in, n_in, out, &error)
-                                          : QuickTable::kUnknown;
+        QuickTable::Outcome outcome = n_out != 1 || NeedsCheck(0, op, in, out) ? QuickTable::kUnknown
+                                      : op->quick_there ? op->quick_there->Apply(in, n_in, out, &error)
+                                                        : op->quick.Apply(in, n_in, out, &error);
         if (outcome == QuickTable::kDone) return absl::OkStatus();
-        if (outcome == QuickTable::kFailed) return error;
+        if (outcome == QuickTable::kFailed) return Annotate(std::move(error), kErrorOp, OpName(*op->op));
         return ApplyRest(op, in, n_in, out, n_out);
       },
       "keel_apply");

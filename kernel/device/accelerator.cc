@@ -1,10 +1,22 @@
 // accelerator.cc: calls of the device functions; errors name the function.
 #include "kernel/device/accelerator.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <bit>
 
 namespace keel {
+namespace {
+
+// Incremented in a forked child, so that a check of the process needs no system call.
+std::atomic<uint32_t> forks{0};
+[[maybe_unused]] const int watched = pthread_atfork(nullptr, nullptr, [] { forks++; });
+
+}  // namespace
+
+Accelerator::Accelerator(std::shared_ptr<const OpenedDevice> opened)
+    : opened_(std::move(opened)), process_(forks.load()) {}
 
 absl::Status Accelerator::Finish(const HostCall& call, keel_rc rc, const char* function) const {
   if (rc == KEEL_OK) return absl::OkStatus();
@@ -60,7 +72,8 @@ absl::Status Accelerator::OpenQueues() {
 __thread CancellableWaits* CancellableWaits::current_ __attribute__((tls_model("initial-exec"))) = nullptr;
 
 absl::Status Accelerator::CheckProcess() const {
-  if (getpid() == pid_) return absl::OkStatus();
+  if (forks.load(std::memory_order_relaxed) == process_) [[likely]]
+    return absl::OkStatus();
   return Annotate(Error(absl::StatusCode::kUnavailable, "device ", name(),
                         " was opened before fork(): a child process cannot use it"),
                   kErrorHint, "fork before the first use of the device, or start a new process");
@@ -138,7 +151,10 @@ absl::Status Accelerator::HostWait(int queue, uint64_t batch) {
   keel_rc rc = KEEL_CANCELLED;
   do rc = table().host_wait(queues_[queue].handle, ticket, kSlice);
   while (rc == KEEL_CANCELLED && !CancellableWaits::Cancelled());
-  if (rc == KEEL_OK) MarkDone(queue, [&](const Pending& ticket) { return ticket.batch <= batch; });
+  if (rc == KEEL_OK) {
+    MarkDone(queue, [&](const Pending& ticket) { return ticket.batch <= batch; });
+    queues_[queue].waited = batch;
+  }
   if (rc == KEEL_CANCELLED)
     return Error(absl::StatusCode::kCancelled, "cancelled while waiting for device ", name());
   return Finish(call, rc, "host_wait");
@@ -167,14 +183,16 @@ absl::Status Accelerator::LimitRunsInFlight() {
 void Accelerator::AddUnsettled(std::weak_ptr<Settleable> outcome) {
   std::lock_guard lock(unsettled_mutex_);
   unsettled_.push_back(std::move(outcome));
+  any_unsettled_ = true;
 }
 
 void Accelerator::SettleDone() {
-  for (;;) {
+  while (any_unsettled_) {
     std::shared_ptr<Settleable> oldest;
     {
       std::lock_guard lock(unsettled_mutex_);
-      if (unsettled_.empty()) return;
+      any_unsettled_ = !unsettled_.empty();
+      if (!any_unsettled_) return;
       oldest = unsettled_.front().lock();
       if (oldest && !oldest->KnownDone()) return;
       unsettled_.pop_front();

@@ -7,8 +7,6 @@
 // holds the fault bytes of runs. Errors name the device function.
 #pragma once
 
-#include <unistd.h>
-
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -90,6 +88,8 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   // Whether the batch is done; KnownDone: as far as is known without a call of the device.
   bool IsDone(int queue, uint64_t batch);
   bool KnownDone(int queue, uint64_t batch) const { return batch <= queues_[queue].done.load(); }
+  // Whether the host has waited for all submitted batches, so that the queue is idle.
+  bool IsDrained(int queue) const { return queues_[queue].waited.load() == queues_[queue].open.load() - 1; }
   // The batches that cover all work encoded so far, submitted or not.
   Batches Encoded() const { return {{queues_[0].open.load(), queues_[1].open.load()}}; }
   // For a wait that must not be cancelled, because memory or launches are freed after it.
@@ -108,15 +108,16 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   friend class Encoder;
   struct Queue {
     keel_queue handle = nullptr;
-    Mutex mutex;                    // held while encoding
-    std::atomic<uint64_t> open{1};  // the batch that is being encoded
-    std::atomic<uint64_t> done{0};  // the last batch known to be done
-    size_t launches = 0;            // in the open batch; guarded by mutex
+    Mutex mutex;                      // held while encoding
+    std::atomic<uint64_t> open{1};    // the batch that is being encoded
+    std::atomic<uint64_t> done{0};    // the last batch known to be done
+    std::atomic<uint64_t> waited{0};  // the last batch that the host waited for
+    size_t launches = 0;              // in the open batch; guarded by mutex
     Mutex tickets_mutex;
     std::deque<Pending> tickets;  // the device's, of the batches after `done`, without the open one
   };
 
-  explicit Accelerator(std::shared_ptr<const OpenedDevice> opened) : opened_(std::move(opened)) {}
+  explicit Accelerator(std::shared_ptr<const OpenedDevice> opened);
   static absl::StatusOr<std::shared_ptr<Accelerator>> Make(std::shared_ptr<const OpenedDevice> opened);
   absl::Status ReadInfo();
   absl::Status OpenQueues();
@@ -130,7 +131,7 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   absl::Status Finish(const HostCall& call, keel_rc rc, const char* function) const;
 
   std::shared_ptr<const OpenedDevice> opened_;
-  const pid_t pid_ = getpid();
+  const uint32_t process_;  // the number of forks before it was opened
   keel_device_info info_{};
   Queue queues_[kQueues];
   std::unique_ptr<Pool> pool_;
@@ -138,6 +139,7 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   std::unique_ptr<FaultSlots> fault_slots_;
   Mutex unsettled_mutex_;
   std::deque<std::weak_ptr<Settleable>> unsettled_;  // oldest first
+  std::atomic<bool> any_unsettled_{false};
 };
 
 // Encodes work on one queue and holds its lock. A thread has at most one Encoder, and waits for nothing

@@ -11,6 +11,7 @@ namespace keel {
 // have their own segments. (The size classes of PyTorch's caching allocator.)
 constexpr uint64_t kGrain = 512, kSmall = 1 << 20, kSmallSegment = 2 << 20;
 constexpr uint64_t kMiddle = 10 << 20, kMiddleSegment = 20 << 20, kLargeStep = 2 << 20;
+constexpr uint64_t kRecentBytes = 1 << 20;  // kept whole for the compute queue
 
 struct PoolBlock {
   void* held;       // Pool::SegmentBlocks
@@ -20,6 +21,7 @@ struct PoolBlock {
   bool small, free;
   uint32_t pending;  // one bit per queue that may still use it
   Batches used;
+  PoolBlock* recent;  // the next in its list of recent blocks
   // Its free-list node while it is in no list, so that freeing cannot fail.
   Pool::FreeList::node_type node;
 };
@@ -90,6 +92,7 @@ void Pool::Remove(PoolBlock* b) {
 
 // Updates the completed batches and moves blocks to the lists where other queues find them.
 void Pool::Refresh() {
+  DropRecent();
   done_ = source_.Done();
   for (auto& lists : free_)
     for (uint32_t pending = 1; pending < 1u << kQueues; pending++)
@@ -98,6 +101,23 @@ void Pool::Refresh() {
         Remove(b);
         Insert(b);
       }
+}
+
+// Keeps a block whole for the next allocation of its size by the compute queue.
+bool Pool::KeepRecent(PoolBlock* b) {
+  if (b->bytes > kRecentSizes * kGrain || !options_.cache || options_.kind != KEEL_SEGMENT_DEVICE ||
+      b->used.of[KEEL_QUEUE_TRANSFER] > done_.of[KEEL_QUEUE_TRANSFER] || recent_bytes_ >= kRecentBytes)
+    return false;
+  PoolBlock*& list = recent_[b->bytes / kGrain - 1];
+  b->recent = std::exchange(list, b);
+  recent_bytes_ += b->bytes;
+  return true;
+}
+
+void Pool::DropRecent() {
+  for (PoolBlock*& list : recent_)
+    while (list) ReturnBlock(std::exchange(list, list->recent));
+  recent_bytes_ = 0;
 }
 
 // Best fit among blocks that no queue but `queue` may still use.
@@ -136,6 +156,12 @@ absl::StatusOr<PoolBlock*> Pool::Grow(uint64_t rounded) {
   return held.first;
 }
 
+Allocation Pool::Use(PoolBlock* b, uint64_t bytes) {
+  stats_.used_pieces++;
+  stats_.used_bytes += b->bytes;
+  return {b, &static_cast<SegmentBlocks*>(b->held)->segment, b->offset, bytes};
+}
+
 // A large block is split only if a useful rest remains, and if there is memory for its descriptor.
 Allocation Pool::Split(PoolBlock* b, uint64_t rounded, uint64_t bytes) {
   uint64_t rest = b->bytes - rounded;
@@ -158,9 +184,7 @@ Allocation Pool::Split(PoolBlock* b, uint64_t rounded, uint64_t bytes) {
     b->bytes = rounded;
     Insert(tail);
   }
-  stats_.used_pieces++;
-  stats_.used_bytes += b->bytes;
-  return {b, &static_cast<SegmentBlocks*>(b->held)->segment, b->offset, bytes};
+  return Use(b, bytes);
 }
 
 absl::StatusOr<Allocation> Pool::Allocate(uint64_t bytes, int queue) {
@@ -168,6 +192,14 @@ absl::StatusOr<Allocation> Pool::Allocate(uint64_t bytes, int queue) {
   uint64_t rounded = Rounded(bytes);
   if (options_.max_segment && rounded > options_.max_segment)
     return FullError(bytes, Exhausted("its segments have at most ", options_.max_segment, " bytes"));
+  if (queue == KEEL_QUEUE_COMPUTE && rounded <= kRecentSizes * kGrain) {
+    PoolBlock*& list = recent_[(rounded - 1) / kGrain];
+    if (PoolBlock* kept = list) {
+      list = kept->recent;
+      recent_bytes_ -= kept->bytes;
+      return Use(kept, bytes);
+    }
+  }
   PoolBlock* b = options_.cache ? FindFree(rounded, queue) : nullptr;
   if (!b) {
     Refresh();
@@ -220,7 +252,7 @@ void Pool::Free(const Allocation& piece, const Batches& used) {
   stats_.used_pieces--;
   stats_.used_bytes -= b->bytes;
   for (int q = 0; q < kQueues; q++) b->used.of[q] = std::max(b->used.of[q], used.of[q]);
-  ReturnBlock(b);
+  if (!KeepRecent(b)) ReturnBlock(b);
   if (options_.cache) return;
   Refresh();
   TrimLocked();
@@ -253,7 +285,8 @@ Pool::Stats Pool::Count() {
   return stats_;
 }
 
-std::string Pool::MapLocked() const {
+std::string Pool::MapLocked() {
+  DropRecent();
   constexpr size_t kShown = 12;
   std::string map = absl::StrCat("in use ", Size(stats_.used_bytes), " in ", stats_.used_pieces, " pieces, ",
                                  Size(stats_.segment_bytes), " in ", stats_.segments, " segments");
@@ -273,7 +306,7 @@ std::string Pool::MapLocked() const {
   return map;
 }
 
-absl::Status Pool::FullError(uint64_t bytes, const absl::Status& why) const {
+absl::Status Pool::FullError(uint64_t bytes, const absl::Status& why) {
   return Annotate(Exhausted("device ", options_.device, " has no room for ", bytes, " bytes: ", why.message(),
                             "; ", MapLocked()),
                   kErrorHint, "run smaller inputs, or free arrays and plans on the device");

@@ -3,7 +3,9 @@
 //
 // Allocate returns an Allocation. Its block is in the list of all blocks of its segment, so that free
 // neighbours coalesce. A free block records the last batch of each queue that used it: the same queue may
-// reuse it immediately (queues are in order), the host and other queues only when that batch is done.
+// reuse it immediately (queues are in order), the host and other queues only when that batch is done. Small
+// blocks that only the compute queue used are kept whole in lists by size (recent), which serve eager ops in
+// constant time; they join the free lists as soon as no other free block fits.
 #pragma once
 
 #include <cstdint>
@@ -80,12 +82,15 @@ class Pool {
   static std::unique_ptr<PoolBlock> NewBlock();
   PoolBlock* FindFree(uint64_t rounded, int queue);
   absl::StatusOr<PoolBlock*> Grow(uint64_t rounded);
-  absl::Status FullError(uint64_t bytes, const absl::Status& why) const;
-  std::string MapLocked() const;  // one line per segment, for messages
+  absl::Status FullError(uint64_t bytes, const absl::Status& why);
+  std::string MapLocked();  // one line per segment, for messages
+  Allocation Use(PoolBlock* block, uint64_t bytes);
   Allocation Split(PoolBlock* block, uint64_t rounded, uint64_t bytes);
   void ReturnBlock(PoolBlock* block);
   void Insert(PoolBlock* block);
   void Remove(PoolBlock* block);
+  bool KeepRecent(PoolBlock* block);
+  void DropRecent();
   void Refresh();
   void TrimLocked();
   FreeList& ListOf(const PoolBlock& block);
@@ -96,6 +101,9 @@ class Pool {
   std::list<SegmentBlocks> held_;
   // By size class (small, large), then by the set of queues that may still use the block, one bit each.
   FreeList free_[2][1 << kQueues];
+  static constexpr size_t kRecentSizes = 64;  // multiples of the grain
+  PoolBlock* recent_[kRecentSizes] = {};      // linked by PoolBlock::recent
+  uint64_t recent_bytes_ = 0;
   Batches done_;
   uint64_t blocks_made_ = 0;
   Stats stats_;

@@ -199,7 +199,7 @@ absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vecto
                                               const PlanOptions& options) {
   auto b = std::make_shared<Binding>();
   b->symbols = std::move(symbols);
-  if (lowered.accelerator) b->device = std::make_unique<DevicePool>();
+  if (lowered.accelerator) b->device = std::make_unique<DevicePool>(lowered.accelerator);
   RETURN_IF_ERROR(CheckFacts(lowered, b->symbols));
   RETURN_IF_ERROR(SetShapes(lowered, b.get()));
   static_cast<MemoryPlan&>(*b) = PlanMemory(lowered, options, *b, {});

@@ -59,6 +59,7 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
                    r->device_.queue(KEEL_QUEUE_COMPUTE),
                    Exported(*r->stop_),
                    0};
+  ASSIGN_OR_RETURN(r->unread_fault_, r->device_.fault_slots().AddressOf(FaultSlots::kUnread));
   r->may_fail_ = MayFail(lowered);
   r->FindConstants(lowered);
   r->BuildViews();
@@ -154,10 +155,10 @@ absl::Status DeviceRunner::MakeOutcome(std::span<keel_array* const> feeds,
   } else if (!of_feeds.empty()) {
     outcome_ = of_feeds[0];
   }
-  if (may_fail_) {
-    ASSIGN_OR_RETURN(slot_, device_.fault_slots().Take());
-    own_outcome_->SetSlot(slot_);
-  }
+  state_.env.fault = unread_fault_;
+  if (!may_fail_) return absl::OkStatus();
+  ASSIGN_OR_RETURN(slot_, device_.fault_slots().Take());
+  own_outcome_->SetSlot(slot_);
   ASSIGN_OR_RETURN(state_.env.fault, device_.fault_slots().AddressOf(slot_));
   return absl::OkStatus();
 }
@@ -188,7 +189,7 @@ absl::Status DeviceRunner::PlaceFeeds(std::span<keel_array* const> feeds) {
     feed_places_[i] = AddressOf(staged_[i]);
     parts.push_back({feeds[i]->data(), feed_places_[i], feeds[i]->bytes()});
   }
-  return device_.stager().Upload(parts, &uploaded_);
+  return parts.empty() ? absl::OkStatus() : device_.stager().Upload(parts, &uploaded_);
 }
 
 void DeviceRunner::Connect() {
@@ -224,7 +225,8 @@ absl::Status DeviceRunner::BeginRun() {
   return encoder_->Wait(KEEL_QUEUE_TRANSFER, uploaded_);
 }
 
-// Copies fetches of feeds, constants and other results. An eager op leaves its batch open for others.
+// Copies fetches of feeds, constants and other results. An eager op leaves its batch open for others, unless
+// the device is idle.
 absl::Status DeviceRunner::EndRun() {
   constexpr size_t kEager = 32;  // launches of a batch
   for (size_t i = 0; i < result_places_.size(); i++)
@@ -232,7 +234,8 @@ absl::Status DeviceRunner::EndRun() {
       RETURN_IF_ERROR(encoder_->Copy(result_places_[i], PlaceOfValue(source),
                                      BytesOf(lowered_, binding_, lowered_.fetches[i])));
   if (options_.eager) encoder_->CountLaunch();  // also of an op that needs none
-  if (!options_.eager || encoder_->launches() >= kEager) return Submit();
+  if (!options_.eager || encoder_->launches() >= kEager || device_.IsDrained(KEEL_QUEUE_COMPUTE))
+    return Submit();
   batch_ = encoder_->batch();
   return device_.fault_slots().Save(*encoder_, slot_);
 }
@@ -333,8 +336,13 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
 }
 
 DevicePool::~DevicePool() {
-  idle.clear();
-  if (device) device->FinishWork({{batch, 0}}).IgnoreError();
+  idle.Clear();
+  device->FinishWork({{batch.load(), 0}}).IgnoreError();
+}
+
+void DevicePool::Use(uint64_t last) {
+  for (uint64_t seen = batch.load(); seen < last && !batch.compare_exchange_weak(seen, last);) {
+  }
 }
 
 absl::Status RunOnDevice(const std::shared_ptr<const Lowered>& shared, Binding& binding,
@@ -348,35 +356,23 @@ absl::Status RunOnDevice(const std::shared_ptr<const Lowered>& shared, Binding& 
                             lowered.values[lowered.feeds[i]].name, "\" is in the memory of device ",
                             DeviceOf(feeds[i]), " but the plan runs on ", lowered.accelerator->name()),
                       kErrorHint, "copy it with keel_array_to");
-  std::unique_ptr<DeviceRunner> runner;
-  {
-    std::lock_guard lock(binding.device->mutex);
-    if (!binding.device->idle.empty()) {
-      runner = std::move(binding.device->idle.back());
-      binding.device->idle.pop_back();
-    }
-  }
+  DevicePool& pool = *binding.device;
+  std::unique_ptr<DeviceRunner> runner =
+      pool.idle.Take([](const DeviceRunner&) { return true; }, [](std::unique_ptr<DeviceRunner>) {});
   if (!runner) {
     ASSIGN_OR_RETURN(runner, DeviceRunner::Make(lowered, binding, options));
   }
   struct Ending {  // also when memory runs out: ~DevicePool waits for these launches
     DevicePool& pool;
-    const std::shared_ptr<Accelerator>& device;
     DeviceRunner& runner;
-    ~Ending() {
-      std::lock_guard lock(pool.mutex);
-      pool.device = device;
-      pool.batch = std::max(pool.batch, runner.batch());
-    }
+    ~Ending() { pool.Use(runner.batch()); }
   };
   absl::Status status;
   {
-    Ending ending{*binding.device, lowered.accelerator, *runner};
+    Ending ending{pool, *runner};
     status = runner->Run(feeds, out, observe, arg, end, shared);
   }
-  std::lock_guard lock(binding.device->mutex);
-  if (status.ok() && binding.device->idle.size() < DevicePool::kIdle)
-    binding.device->idle.push_back(std::move(runner));
+  if (status.ok()) pool.idle.Put(std::move(runner));
   return status;
 }
 

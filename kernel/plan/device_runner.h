@@ -16,7 +16,7 @@
 
 #include "absl/functional/function_ref.h"
 
-#include "kernel/base/mutex.h"
+#include "kernel/base/slot_cache.h"
 #include "kernel/device/move.h"
 #include "kernel/plan/binding.h"
 #include "kernel/plan/control.h"
@@ -108,6 +108,7 @@ class DeviceRunner : private Machine {
   uint64_t failed_copies_ = 0;  // of the transfer queue: may still use the memory after a failed run
   uint64_t batch_ = 0;          // of the compute queue: contains the work of this run so far
   FaultSlots::Slot slot_ = FaultSlots::kUnread;
+  uint64_t unread_fault_ = 0;                // the address of kUnread
   std::shared_ptr<RunOutcome> outcome_;      // of this run; null: OK
   std::shared_ptr<RunOutcome> own_outcome_;  // null: outcome_ is that of a feed
   size_t at_ = 0;                            // the step encoded last
@@ -122,12 +123,12 @@ class DeviceRunner : private Machine {
 
 // Idle runners of a binding.
 struct DevicePool {
-  static constexpr size_t kIdle = 8;
+  explicit DevicePool(std::shared_ptr<Accelerator> of) : device(std::move(of)) {}
   ~DevicePool();  // waits for runs in flight, which still use the launches
-  Mutex mutex;
-  std::shared_ptr<Accelerator> device;
-  uint64_t batch = 0;  // the last one of the compute queue that contains work of this binding
-  std::vector<std::unique_ptr<DeviceRunner>> idle;
+  void Use(uint64_t last);
+  const std::shared_ptr<Accelerator> device;
+  std::atomic<uint64_t> batch{0};  // the last one of the compute queue that contains work of this binding
+  SlotCache<DeviceRunner, 8> idle;
 };
 
 absl::Status RunOnDevice(const std::shared_ptr<const Lowered>& lowered, Binding& binding,

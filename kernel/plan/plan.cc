@@ -151,6 +151,11 @@ absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<Array
                      observer ? Relay : nullptr, &watch, end);
 }
 
+absl::Status Plan::RunBound(Binding& binding, std::span<keel_array* const> in,
+                            std::span<ArrayRef> out) const {
+  return RunOnDevice(lowered_, binding, options_, in, out, nullptr, nullptr, nullptr);
+}
+
 absl::Status Plan::RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                            void* arg, const Deadline* end) {
   RETURN_IF_ERROR(CheckFeeds(in));

@@ -51,6 +51,9 @@ class Plan {
   // Thread-safe. `end`: deadline of the enclosing run; null: the plan's own time limit applies.
   absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer = nullptr,
                    void* arg = nullptr, const Deadline* end = nullptr);
+  // For repeated runs of a plan on one device with its own memory, with row-major feeds of these shapes.
+  absl::StatusOr<std::shared_ptr<Binding>> FindBinding(std::span<keel_array* const> in);
+  absl::Status RunBound(Binding& binding, std::span<keel_array* const> in, std::span<ArrayRef> out) const;
   // The numbers of `symbols`, matched by name, for a run with these feeds; fails if the feeds have the wrong
   // shapes or dtypes.
   absl::StatusOr<std::vector<int64_t>> Sizes(std::span<keel_array* const> in, const DimTable& symbols);
@@ -77,7 +80,6 @@ class Plan {
                           void* arg, const Deadline* end);
   absl::Status RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
                        const Deadline* end);
-  absl::StatusOr<std::shared_ptr<Binding>> FindBinding(std::span<keel_array* const> in);
   std::unique_ptr<Ready> TakeIdle(std::span<keel_array* const> in);
   absl::StatusOr<std::unique_ptr<Ready>> MakeReady(std::span<keel_array* const> in);
   void GiveBack(std::unique_ptr<Ready> ready);

@@ -171,3 +171,20 @@ def test_observed_runs_show_host_copies_on_any_device():
     module.entry("main", graph)
     plan = module.session("hostile", observe=1).prepare()
     np.testing.assert_allclose(plan.run(np.float32([0, 1]))[0], [-1, -np.e], rtol=1e-6)
+
+
+def test_an_eager_op_on_arrays_of_two_devices_names_both():
+    """After both devices have kept launches for operands of these types."""
+    context = hostile.context(5)
+    x = np.arange(4, dtype=np.float32)
+    on = {device: (context.bind(device, "add"), context.array(x).to(device)) for device in ("hostile:0", "hostile:1")}
+    for _ in range(3):
+        for add, a in on.values():
+            np.testing.assert_array_equal(add(a, a), x + x)
+        for device, other in (("hostile:0", "hostile:1"), ("hostile:1", "hostile:0")):
+            for operands in ((on[device][1], on[other][1]), (on[other][1], on[device][1]), (on[other][1], on[other][1])):
+                with pytest.raises(keel_abi.KeelError) as e:
+                    on[device][0](*operands)
+                assert e.value.code == "PRECONDITION"
+                assert device in e.value.message and other in e.value.message
+                e.value.__traceback__ = None

@@ -256,6 +256,30 @@ TEST_F(PoolTest, AQueueMayHaveItsOwnMemoryAtOnceAnotherWaits) {
   EXPECT_EQ(Take(3 * kMiB, 0).address(), other.address());
 }
 
+TEST_F(PoolTest, ASmallPieceIsUsedAgainByTheComputeQueueAlone) {
+  Allocation first = Take(kKiB), second = Take(kKiB);
+  pool_.Free(second, {{7, 0}});
+  pool_.Free(first, {{7, 0}});
+  EXPECT_EQ(pool_.Count().used_pieces, 0u);
+  Allocation host = Take(kKiB, kHostFirst), transfer = Take(kKiB, 1);
+  for (const Allocation& other : {host, transfer})
+    EXPECT_TRUE(other.address() != first.address() && other.address() != second.address());
+  EXPECT_EQ(Take(513).address(), first.address());  // the last one freed; 513 bytes round up to 1 KiB
+  EXPECT_EQ(Take(kKiB).address(), second.address());
+  pool_.Free(host, {{0, 9}});
+  EXPECT_NE(Take(kKiB).address(), host.address());  // the transfer queue may still use it
+  EXPECT_EQ(pool_.Count().used_pieces, 4u);
+}
+
+TEST_F(PoolTest, SmallPiecesGrowTogetherBeforeANewSegment) {
+  std::vector<Allocation> pieces;
+  for (int i = 0; i < 128; i++) pieces.push_back(Take(16 * kKiB));  // a whole segment
+  for (const Allocation& piece : pieces) pool_.Free(piece, {{3, 0}});
+  EXPECT_EQ(Take(kMiB).segment, pieces[0].segment);
+  EXPECT_EQ(Take(kMiB).segment, pieces[0].segment);
+  EXPECT_EQ(pool_.Count().segments, 1u);
+}
+
 TEST_F(PoolTest, WhenFullItWaitsReturnsWhatIsCachedAndTriesAgain) {
   std::vector<Allocation> small;
   for (int i = 0; i < 8; i++) small.push_back(Take(kMiB));  // four segments: the device is full

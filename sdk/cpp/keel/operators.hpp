@@ -202,20 +202,26 @@ inline keel_rc apply_op(keel_op* op, bool to_trace, keel_array* const* in, size_
   return keel_apply(op, in, n_in, out.data(), n_out, error);
 }
 
-/// The device that holds an operand; "" if all are in host memory.
-inline std::string home_of(std::span<keel_array* const> in) {
+/// Where an op on these operands runs: in a Scope on its device, otherwise on the device that holds an
+/// operand. Nodes of a trace have the current device.
+inline Home& home_of(std::span<keel_array* const> in, bool to_trace) {
+  Home& home = here();
+  if (this_home || to_trace) return home;
+  const char* device = "";
+  for (size_t k = 0; k < in.size() && !*device; k++) device = keel_array_device(in[k]);
+  if (!*device) [[likely]]
+    return home;
   for (keel_array* a : in)
-    if (a && *keel_array_device(a)) return keel_array_device(a);
-  return "";
+    if (keel_array_symbolic(a)) return home;
+  return home.family().at(home.context(), device);
 }
 
-/// Any operands and number of results. Without a Scope, falls back to the device that holds an operand.
+/// Any operands and number of results.
 inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_array*> out,
                   const Place& where) {
   keel_rc rc = KEEL_OK;
   keel_error* error = nullptr;
   try {
-    Home& home = here();
     std::array<Array, 4> few;
     std::vector<Array> more;
     std::array<keel_array*, 8> arrays;
@@ -225,20 +231,13 @@ inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_a
     std::span<Array> settled = more.empty() ? std::span(few) : std::span(more);
     std::span<keel_array*> raw = many.empty() ? std::span(arrays.data(), in.size()) : std::span(many);
     for (size_t k = 0; k < in.size(); k++) {
-      if (in[k]->weak()) settled[k] = in[k]->settle(home.context(), literal_dtype(id, in, k));
+      if (in[k]->weak()) settled[k] = in[k]->settle(here().context(), literal_dtype(id, in, k));
       raw[k] = in[k]->weak() ? settled[k].get() : in[k]->get();
     }
     const bool to_trace = belongs_to_trace(id, attributes.symbolic());
     if (this_trace) note_place(this_trace, where);
-    auto run = [&](Home& at) {
-      return apply_op(at.op(id, attributes), to_trace, raw.data(), raw.size(), out, &error);
-    };
-    rc = run(home);
-    std::string other = rc == KEEL_OK || this_home ? "" : home_of(raw);
-    if (!other.empty()) {
-      keel_error_free(std::exchange(error, nullptr));
-      rc = run(home.family().at(home.context(), other));
-    }
+    keel_op* op = home_of(raw, to_trace).op(id, attributes);
+    rc = apply_op(op, to_trace, raw.data(), raw.size(), out, &error);
     if (rc == KEEL_OK) rc = cut(out, &error);
     if (rc != KEEL_OK) throw Error::take(rc, std::exchange(error, nullptr));
   } catch (const Error& e) {
@@ -255,7 +254,8 @@ Tensor quick(OpId id, const Place& where, const Operands&... in) {
     const bool to_trace = belongs_to_trace(id, false);
     if (this_trace) [[unlikely]]
       note_place(this_trace, where);
-    if (apply_op(here().op(id), to_trace, raw, sizeof...(in), {&out, 1}, nullptr) == KEEL_OK) [[likely]]
+    keel_op* op = home_of(raw, to_trace).op(id);
+    if (apply_op(op, to_trace, raw, sizeof...(in), {&out, 1}, nullptr) == KEEL_OK) [[likely]]
       return Tensor(Array(out));
   }
   const Operand* all[] = {&in...};

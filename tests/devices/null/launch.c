@@ -63,6 +63,8 @@ static keel_rc prepare(keel_dev d, const keel_host* host, const keel_node* node,
 }
 
 static const keel_plugin* load_reference(void) {
+  const char* wanted = getenv("NULL_COMPUTE");
+  if (wanted) computes = atoi(wanted);
   void* library = dlopen(NULL_REFERENCE, RTLD_NOW | RTLD_LOCAL);
   const keel_plugin* (*entry)(void) = NULL;
   if (library) *(void**)&entry = dlsym(library, "keel_plugin_v0"); /* as POSIX has it */

@@ -22,6 +22,7 @@ KEEL_EXPORT void null_hold(int32_t on);
 
 /* launch.c */
 const keel_impl* null_impls(uint32_t* n); /* the reference plugin's ops; NULL: it is not where it was built */
-/* 0: launches compute nothing, so that a benchmark measures Keel alone. */
+/* 0: launches compute nothing, so that a benchmark measures Keel alone. The environment variable NULL_COMPUTE
+ * is the value at load. */
 KEEL_EXPORT void null_compute(int32_t on);
 #endif

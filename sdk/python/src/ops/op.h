@@ -24,6 +24,21 @@ inline bool is_big(const keel_array* array) {
   return size >= kBig || view.device.type > kHostMemory;
 }
 
+/// As apply_quick, without the GIL: for large arrays, and for arrays in device memory.
+template <size_t n>
+PyObject* apply_big(keel::OpId id, PyObject* const* in, keel_array* const (&raw)[n]) noexcept {
+  using namespace keel::detail;
+  keel_array* out = nullptr;
+  try {
+    const bool to_trace = belongs_to_trace(id, false);
+    keel_op* op = home_of(raw, to_trace).op(id);
+    if (without_gil([&] { return apply_op(op, to_trace, raw, n, {&out, 1}, nullptr); }) == KEEL_OK) [[likely]]
+      return wrap(out);
+  } catch (...) {  // reported below
+  }
+  return apply_plain(id, in, n);
+}
+
 /// The hot path: one load for the bound op, no operands copied.
 template <size_t n>
 inline PyObject* apply_quick(keel::OpId id, PyObject* const* in) noexcept {
@@ -36,9 +51,11 @@ inline PyObject* apply_quick(keel::OpId id, PyObject* const* in) noexcept {
     raw[k] = array_of(in[k]);
     big = big || is_big(raw[k]);
   }
-  if (big || (this_tape && !this_tape->handle)) [[unlikely]]
+  if (this_tape && !this_tape->handle) [[unlikely]]
     return apply_plain(id, in, n);
   note_line();
+  if (big) [[unlikely]]
+    return apply_big<n>(id, in, raw);
   try {
     if (apply_op(here().op(id), belongs_to_trace(id, false), raw, n, {&out, 1}, nullptr) == KEEL_OK)
         [[likely]]

@@ -1,0 +1,119 @@
+// device.cc: host time of launches on a device that does nothing (tests/devices/null): eager ops from C and
+// C++, and plans of 1, 20 and 200 launches. device.py is the same from Python. Usage: bench_device [PART OF A
+// NAME]. See ../README.md.
+#include <cstdlib>
+#include <keel/keel.hpp>
+
+#include "../hot/harness.h"
+
+namespace {
+
+using hot::Call;
+using hot::Figure;
+
+constexpr const char* kPlugin = KEEL_NULL_PLUGIN;
+
+struct Bench {
+  keel_context* context;
+  std::string wanted;
+  std::vector<Figure> figures;
+
+  template <class Body>
+  void Add(const char* name, double limit, double work, Body body) {
+    if (std::string(name).find(wanted) != std::string::npos)
+      figures.push_back(hot::Measure(name, limit, work, body));
+  }
+};
+
+keel_array* There(keel_context* c, std::vector<int64_t> shape) {
+  keel_array *host = hot::Filled(c, KEEL_F32, std::move(shape), 1.5f), *there = nullptr;
+  Call(keel_array_to, c, host, "null", &there);
+  keel_array_free(host);
+  return there;
+}
+
+void Eager(Bench& b) {
+  keel_op *add = hot::Bind(b.context, "null", "add"), *gather = hot::Bind(b.context, "null", "gather");
+  keel_array *x = There(b.context, {8}), *one = There(b.context, {}), *row = nullptr;
+  keel_array* index = hot::Filled(b.context, KEEL_I32, {8}, 1);
+  Call(keel_array_to, b.context, index, "null", &row);
+  auto apply = [](keel_op* op, keel_array* p, keel_array* q) {
+    keel_array *in[] = {p, q}, *y;
+    if (keel_apply(op, in, 2, &y, 1, nullptr) != KEEL_OK) std::abort();
+    return y;
+  };
+  auto once = [&](keel_op* op, keel_array* p, keel_array* q) {
+    return [=] { keel_array_free(apply(op, p, q)); };
+  };
+  b.Add("C: add, two arrays of 8 f32", 600, 1, once(add, x, x));
+  b.Add("C: add, an array and a scalar", 600, 1, once(add, x, one));
+  keel_array* y = There(b.context, {8});
+  b.Add("C: add, dependent chain", 600, 1, [&] {
+    keel_array* before = std::exchange(y, apply(add, y, x));
+    keel_array_free(before);
+  });
+  b.Add("C: gather, which may fail", 0, 1, once(gather, x, row));
+  for (keel_array* a : {x, one, row, index, y}) keel_array_free(a);
+  keel_op_free(add);
+  keel_op_free(gather);
+}
+
+void Sdk(Bench& b) {
+  keel::Context context;
+  context.load_plugin(kPlugin);
+  keel::Scope on(context, "null");
+  keel::Tensor x = keel::zeros({8}).to("null");
+  b.Add("C++: a + a", 0, 1, [&] { keel::Tensor z = x + x; });
+  b.Add("C++: a + 1.f, a weak literal", 0, 1, [&] { keel::Tensor z = x + 1.f; });
+}
+
+std::string Chain(int launches) {
+  std::string body, last = "a";
+  for (int i = 0; i < launches; i++) {
+    std::string next = "s" + std::to_string(i);
+    body += "  " + next + " = add(" + last + ", b)\n";
+    last = next;
+  }
+  return "keel 1 opset core 1\n\nfn @main(a: f32[8], b: f32[8]) -> f32[8] {\n" + body + "  return " + last +
+         "\n}\n";
+}
+
+double Plan(Bench& b, int launches) {
+  hot::Prepared p(b.context, "null", Chain(launches), {{"results", "device"}, {"level", "0"}});
+  keel_array *x = There(b.context, {8}), *in[] = {x, x};
+  const std::string name = "plan of " + std::to_string(launches) + " launches";
+  b.Add(name.c_str(), 0, 1, [&] {
+    keel_array* y = nullptr;
+    if (keel_plan_run(p.plan, in, 2, &y, 1, nullptr) != KEEL_OK) std::abort();
+    keel_array_free(y);
+  });
+  keel_array_free(x);
+  return b.figures.empty() || b.figures.back().name != name ? 0 : b.figures.back().median;
+}
+
+// What Keel adds to each launch is the slope between the two lengths.
+void Plans(Bench& b) {
+  double one = Plan(b, 1), few = Plan(b, 20), many = Plan(b, 200);
+  if (few && many) b.figures.push_back({"plan: each launch", (many - few) / 180, 0, 0, 100});
+  if (one && few) b.figures.push_back({"plan: the run", one - (many - few) / 180, 0, 0, 0});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Bench b{nullptr, "", {}};
+  if (argc > 1) b.wanted = argv[1];
+  const keel_kv options[] = {{"threads", "1"}};
+  setenv("NULL_COMPUTE", "0", 1);  // before the plugin is loaded
+  Call(keel_context_new, static_cast<const keel_kv*>(options), 1u, &b.context);
+  Call(keel_plugin_load, b.context, kPlugin);
+  Eager(b);
+  Sdk(b);
+  Plans(b);
+  keel_context_free(b.context);
+  for (const Figure& f : b.figures) {
+    std::printf("%-36s %9.1f ns %9.1f %9.1f", f.name.c_str(), f.median, f.low, f.high);
+    if (f.limit > 0) std::printf("  limit %.0f%s", f.limit, f.median > f.limit ? ", missed" : "");
+    std::printf("\n");
+  }
+}
