@@ -35,7 +35,7 @@ absl::StatusOr<std::shared_ptr<Launch>> PrepareFor(const Lowered& l, const Step&
   ASSIGN_OR_RETURN(keel_node node, ViewStep(l, step, {}));
   for (auto* sides : {&node.in, &node.out})
     for (keel_node::Side& side : *sides) std::fill(side.dims.begin(), side.dims.end(), -1);
-  return Prepare(l, step, node);
+  return Prepare(l, step, *l.device, node);
 }
 
 void SetShapes(Quick* q, keel_array* const* in, uint32_t n, const Dims& result) {

@@ -120,7 +120,7 @@ absl::Status PrepareLaunches(const Lowered& lowered, const PlanOptions& options,
       launch->launch.scratch_bytes = control->bytes;
     } else if (!launch) {
       ASSIGN_OR_RETURN(keel_node node, ViewStep(lowered, step, b->symbols));
-      ASSIGN_OR_RETURN(launch, Prepare(lowered, step, node));
+      ASSIGN_OR_RETURN(launch, Prepare(lowered, step, *lowered.device, node));
     }
     b->scratch_bytes = std::max(b->scratch_bytes, launch->launch.scratch_bytes);
     b->launches.push_back(std::move(launch));

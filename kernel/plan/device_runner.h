@@ -135,11 +135,7 @@ absl::Status RunOnDevice(const std::shared_ptr<const Lowered>& lowered, Binding&
                          const PlanOptions& options, std::span<keel_array* const> feeds,
                          std::span<ArrayRef> out, Observe observe, void* arg, const Deadline* end);
 
-// device_observe.cc: runs a prepared launch on operands in host memory, for constant folding.
-absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Launch& launch,
-                             std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out,
-                             uint32_t threads);
-// The error for the fault record that a launch of `step` stored.
+// device_observe.cc: the error for the fault record that a launch of `step` stored.
 absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string& device);
 
 }  // namespace keel

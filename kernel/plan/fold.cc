@@ -4,6 +4,7 @@
 #include "kernel/graph/constant.h"
 #include "kernel/graph/element.h"
 #include "kernel/plan/step.h"
+#include "kernel/plugin/host.h"
 
 namespace keel {
 namespace {
@@ -54,7 +55,7 @@ bool CanFold(const Lowered& lowered, const Step& step, uint64_t* folded_bytes) {
   return true;
 }
 
-absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options) {
+absl::Status Fold(Lowered& lowered, const Step& step, Device& device, uint32_t threads) {
   std::vector<keel_tensor> views;
   views.reserve(step.in.size());
   std::vector<const keel_tensor*> in;
@@ -73,7 +74,7 @@ absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options
   }
   std::vector<keel_tensor*> out;
   for (ArrayRef& array : arrays) out.push_back(&array->view);
-  RETURN_IF_ERROR(RunOnce(lowered, step, in, out, options.threads));
+  RETURN_IF_ERROR(RunOnce(lowered, step, device, threads, in, out));
   DropPages(lowered, step);
   for (size_t i = 0; i < arrays.size(); i++) {
     PlanValue& value = lowered.values[step.out[i]];
@@ -82,6 +83,29 @@ absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options
   }
   lowered.folded.push_back(step.name);
   return absl::OkStatus();
+}
+
+bool FoldOnHost(Lowered& lowered, Step* step, const Inferred& inferred, std::span<const std::string> names,
+                const PlanOptions& options, uint64_t* folded_bytes) {
+  if ((options.observe && !options.probe) || !options.host) return false;
+  const size_t before = lowered.values.size();
+  Step folded = *step;
+  for (size_t i = 0; i < inferred.results.size(); i++) {
+    folded.out.push_back(static_cast<uint32_t>(lowered.values.size()));
+    lowered.values.push_back({inferred.results[i], i < names.size() ? names[i] : "", Where::kComputed, 0});
+  }
+  uint64_t bytes = *folded_bytes;
+  if (CanFold(lowered, folded, &bytes)) {
+    auto impl = ChooseImpl(*options.host, *step->op, inferred, [&] { return ViewStep(lowered, folded, {}); });
+    folded.impl = impl.ok() ? *impl : nullptr;
+    if (folded.impl && Fold(lowered, folded, *options.host, options.threads).ok()) {
+      *folded_bytes = bytes;
+      *step = std::move(folded);
+      return true;
+    }
+  }
+  lowered.values.resize(before);
+  return false;
 }
 
 std::vector<bool> NeededConstants(const Lowered& lowered) {

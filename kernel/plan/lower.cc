@@ -191,6 +191,8 @@ class Lowering : public BodySink {
     if (IsControl(op)) return AddControl(std::move(step), inferred, names);
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
+    if (!step.body && out_.accelerator && FoldOnHost(out_, &step, inferred, names, options_, &folded_bytes_))
+      return step.out;
     // Inlines calls for observers, which see every node, and calls with effects, which impls may not have.
     bool effects = step.body && HasEffects(*graph_->module, step.attrs);
     if (!step.body || !(options_.observe || effects)) {
@@ -363,14 +365,10 @@ class Lowering : public BodySink {
     step.needs_dims = step.impl->table.prepare && !(step.impl->table.flags & KEEL_IMPL_ANY_DIMS) &&
                       MentionsSymbols(out_, step);
     if (step.body) out_.checks.insert(out_.checks.end(), step.body->checks.begin(), step.body->checks.end());
-    if (!options_.observe && !IsControl(*step.op) && CanFold(out_, step, &folded_bytes_)) {
-      absl::Status folded = Fold(out_, step, options_);
-      if (folded.ok()) return step.out;
-      // Errors of an accelerator are fatal, except for bad data and exhausted memory.
-      if (out_.accelerator && !absl::IsOutOfRange(folded) && !absl::IsResourceExhausted(folded))
-        return folded;
-      // Otherwise the step stays in the plan and fails in a run, if it is ever reached.
-    }
+    // If it fails, the step stays in the plan and fails in a run, if it is ever reached.
+    if (!out_.accelerator && !options_.observe && !IsControl(*step.op) &&
+        CanFold(out_, step, &folded_bytes_) && Fold(out_, step, *out_.device, options_.threads).ok())
+      return step.out;
     std::vector<Value> out = step.out;
     out_.steps.push_back(std::move(step));
     return out;

@@ -96,6 +96,7 @@ struct PlanOptions {
   uint64_t memory = 0;             // limit of arena, scratch and results of a run in bytes; 0: no limit
   bool observe = false;            // no memory reuse, no constant folding, calls inlined
   bool profile = false;            // allows observers of runs without changing the plan
+  Device* host = nullptr;          // folds constants for devices with their own memory; null: nothing folds
   Stopper* stopper = nullptr;      // stops runs (stop.h); null: runs cannot be stopped
   Printer* printer = nullptr;      // null: the default
   bool strict = false;             // also run nodes of bodies whose results are unused
@@ -122,7 +123,8 @@ absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* devic
 // it is empty, symbolic dims are -1.
 absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
                                    std::span<const int64_t> symbols);
-absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const Step& step,
+// device: that of the step's impl.
+absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const Step& step, Device& device,
                                                 const keel_node& node);
 
 // Limit of the total size of folded constants; further steps run in each run.

@@ -39,7 +39,8 @@ absl::StatusOr<std::vector<Constant>> Evaluate(Device* device, const PlanOptions
 }
 
 PassTarget TargetOf(Device* device, const PlanOptions& options) {
-  return {device, [=](const Graph& graph, NodeId node) { return Evaluate(device, options, graph, node); }};
+  Device* on = device->host_memory() || !options.host ? device : options.host;
+  return {device, [=](const Graph& graph, NodeId node) { return Evaluate(on, options, graph, node); }};
 }
 
 // The graph with feeds, fetches and targets as a PassGraph; ToPlannedGraph converts back.

@@ -332,7 +332,7 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Devic
                         options);
     }
   ASSIGN_OR_RETURN(std::vector<PlacedNode> placed,
-                   Place(graph, device, placing, needed, feeds, fetches, targets));
+                   Place(graph, device, placing, options.host, needed, feeds, fetches, targets));
   std::vector<Group> groups = Grouping(graph, placed).Run();
   bool one = groups.empty() || (groups.size() == 1 && groups[0][0]->device == device);
   std::shared_ptr<Plan> plan;

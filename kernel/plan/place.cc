@@ -39,11 +39,12 @@ absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
 
 // Nodes that the device can run neither with an impl nor with a body, and their missing ops.
 absl::StatusOr<std::map<NodeId, std::set<std::string>>> Lacking(const Graph& graph, Device* device,
-                                                                std::span<const ValueId> feeds,
+                                                                Device* host, std::span<const ValueId> feeds,
                                                                 std::span<const ValueId> wanted,
                                                                 std::span<const NodeId> targets) {
   PlanOptions probe;
   probe.observe = probe.probe = true;
+  probe.host = host;
   RETURN_IF_ERROR(device->Open().status());
   ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, wanted, targets, probe));
   return std::move(lowered->lacking);
@@ -62,15 +63,13 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
 }
 
 // The placed nodes that their device cannot run, and their missing ops.
-absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(const Graph& graph,
-                                                                            std::vector<PlacedNode>& placed,
-                                                                            std::span<const ValueId> feeds,
-                                                                            std::span<const ValueId> wanted,
-                                                                            std::span<const NodeId> targets) {
+absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(
+    const Graph& graph, std::vector<PlacedNode>& placed, Device* host, std::span<const ValueId> feeds,
+    std::span<const ValueId> wanted, std::span<const NodeId> targets) {
   std::map<Device*, std::map<NodeId, std::set<std::string>>> by_device;
   for (const PlacedNode& p : placed)
     if (!by_device.contains(p.device)) {
-      ASSIGN_OR_RETURN(by_device[p.device], Lacking(graph, p.device, feeds, wanted, targets));
+      ASSIGN_OR_RETURN(by_device[p.device], Lacking(graph, p.device, host, feeds, wanted, targets));
     }
   std::vector<std::pair<PlacedNode*, std::string>> all;
   for (PlacedNode& p : placed) {
@@ -120,8 +119,8 @@ bool MatchesGlob(std::string_view pattern, std::string_view text) {
 }
 
 absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device, const Placing& placing,
-                                              const std::vector<bool>& needed, std::span<const ValueId> feeds,
-                                              std::span<const ValueId> wanted,
+                                              Device* host, const std::vector<bool>& needed,
+                                              std::span<const ValueId> feeds, std::span<const ValueId> wanted,
                                               std::span<const NodeId> targets) {
   RETURN_IF_ERROR(CheckPatterns(graph, placing));
   std::vector<PlacedNode> placed;
@@ -146,14 +145,14 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device
     if (IsCore(*node.op) && !p.device->host_memory()) p = {n, HostDevice(), "runs only on the host"};
     placed.push_back(std::move(p));
   }
-  ASSIGN_OR_RETURN(auto lacking, AllLacking(graph, placed, feeds, wanted, targets));
+  ASSIGN_OR_RETURN(auto lacking, AllLacking(graph, placed, host, feeds, wanted, targets));
   if (lacking.empty()) return placed;
   if (!placing.fallback) return LackError(graph, lacking);
   for (auto& [p, what] : lacking) {
     p->why = absl::StrCat("fallback: ", p->device->name(), " lacks ", what);
     p->device = placing.fallback;
   }
-  ASSIGN_OR_RETURN(lacking, AllLacking(graph, placed, feeds, wanted, targets));
+  ASSIGN_OR_RETURN(lacking, AllLacking(graph, placed, host, feeds, wanted, targets));
   return lacking.empty() ? absl::StatusOr<std::vector<PlacedNode>>(std::move(placed))
                          : LackError(graph, lacking);
 }

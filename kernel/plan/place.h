@@ -37,9 +37,10 @@ struct PlacedNode {
   std::string why;
 };
 // The needed nodes, in program order.
+// host: of PlanOptions.
 absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device, const Placing& placing,
-                                              const std::vector<bool>& needed, std::span<const ValueId> feeds,
-                                              std::span<const ValueId> wanted,
+                                              Device* host, const std::vector<bool>& needed,
+                                              std::span<const ValueId> feeds, std::span<const ValueId> wanted,
                                               std::span<const NodeId> targets);
 
 // The parts of a placed plan, and the placement for its report.

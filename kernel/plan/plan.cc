@@ -41,7 +41,7 @@ absl::Status PrepareSteps(Lowered* lowered) {
     for (auto& body : step.bodies) RETURN_IF_ERROR(PrepareSteps(body.get()));
     if (step.needs_dims || step.launch) continue;
     ASSIGN_OR_RETURN(keel_node node, ViewStep(*lowered, step, {}));
-    ASSIGN_OR_RETURN(step.launch, Prepare(*lowered, step, node));
+    ASSIGN_OR_RETURN(step.launch, Prepare(*lowered, step, *lowered->device, node));
   }
   if (!lowered->accelerator) return absl::OkStatus();
   RETURN_IF_ERROR(UploadConstants(lowered));

@@ -67,10 +67,10 @@ absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
   return node;
 }
 
-absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const Step& step,
+absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const Step& step, Device& device,
                                                 const keel_node& node) {
   auto launch = std::make_shared<Launch>();
-  ASSIGN_OR_RETURN(launch->dev, lowered.device->Open());
+  ASSIGN_OR_RETURN(launch->dev, device.Open());
   const keel_impl& impl = step.impl->table;
   if (impl.prepare) {
     keel_launch made{};
@@ -84,7 +84,7 @@ absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const St
   if (!launch->launch.run)
     return Annotate(Internal("impl \"", impl.name ? impl.name : "", "\" of ", OpName(*node.op),
                              " prepared a launch without a run function"),
-                    kErrorPlugin, lowered.device->plugin().name);
+                    kErrorPlugin, device.plugin().name);
   DropPages(lowered, step);
   return launch;
 }
@@ -163,11 +163,10 @@ Block NewBlock(uint64_t bytes) {
   return Block(static_cast<char*>(AllocateLarge(kAlign, rounded ? rounded : kAlign)));
 }
 
-absl::Status RunOnce(const Lowered& lowered, const Step& step, std::span<const keel_tensor* const> in,
-                     std::span<keel_tensor* const> out, uint32_t threads) {
+absl::Status RunOnce(const Lowered& lowered, const Step& step, Device& device, uint32_t threads,
+                     std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
   ASSIGN_OR_RETURN(keel_node node, ViewStep(lowered, step, {}));
-  ASSIGN_OR_RETURN(std::shared_ptr<Launch> launch, Prepare(lowered, step, node));
-  if (lowered.accelerator) return RunOnceOnDevice(lowered, step, *launch, in, out, threads);
+  ASSIGN_OR_RETURN(std::shared_ptr<Launch> launch, Prepare(lowered, step, device, node));
   Block scratch = NewBlock(launch->launch.scratch_bytes);
   if (!scratch) return Exhausted("no memory for ", launch->launch.scratch_bytes, " bytes of scratch");
   int32_t cancelled = 0;

@@ -35,9 +35,9 @@ Deadline EndOfRun(const PlanOptions& options, const Deadline* given);
 // by `prepare`.
 void DropPages(const Lowered& lowered, const Step& step);
 
-// Prepares and runs a step without symbolic dims on tensors in host memory.
-absl::Status RunOnce(const Lowered& lowered, const Step& step, std::span<const keel_tensor* const> in,
-                     std::span<keel_tensor* const> out, uint32_t threads);
+// Prepares and runs a step without symbolic dims. device: that of its impl, with host memory.
+absl::Status RunOnce(const Lowered& lowered, const Step& step, Device& device, uint32_t threads,
+                     std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out);
 
 struct FreeDeleter {
   void operator()(void* p) const { std::free(p); }

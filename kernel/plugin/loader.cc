@@ -219,6 +219,12 @@ absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
                       : "`keel doctor` shows which plugins were refused, and why");
 }
 
+Device* Registry::FirstHostDevice() {
+  std::lock_guard lock(mutex_);
+  auto first = std::ranges::find_if(devices_, [](const auto& device) { return device->host_memory(); });
+  return first == devices_.end() ? nullptr : first->get();
+}
+
 std::vector<Device*> Registry::Devices() {
   std::lock_guard lock(mutex_);
   std::vector<Device*> all;

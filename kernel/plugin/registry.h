@@ -103,6 +103,8 @@ class Registry {
 
   // "cpu" means "cpu:0". NotFound lists the available devices.
   absl::StatusOr<Device*> FindDevice(const std::string& name);
+  // With host memory; null: there is none.
+  Device* FirstHostDevice();
   // Snapshots; their elements live as long as the registry.
   std::vector<Device*> Devices();
   std::vector<std::pair<const Plugin*, const keel_importer*>> Importers();

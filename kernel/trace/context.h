@@ -29,6 +29,7 @@ struct Context {
     PlanOptions options;
     options.threads = threads;
     options.memory = memory;
+    options.host = registry.FirstHostDevice();
     options.stopper = &stopper;
     options.printer = &printer;
     return options;

@@ -138,8 +138,9 @@ def test_a_training_step():
     step, x, t = training(), keel.array(floats(32, 64)), keel.array(floats(32, 16))
     with counted("null") as first:
         losses = [step(x, t).numpy()]
-    cold = {"launches": 18, "prepares": 18, "uploads": 14, "upload_bytes": 55_328, "moves": 4, "move_bytes": 2_060}
-    assert {key: first[key] for key in cold} == cold
+    # Constants are folded on the host, so the first step has no other launches than the following ones.
+    assert first == {"launches": 15, "prepares": 15, "submits": 5, "host_waits": 2, "uploads": 7, "upload_bytes": 53_256,
+                     "downloads": 3, "download_bytes": 40_964}
     assert warm(lambda: losses.append(step(x, t).numpy())) == {
         "launches": 15, "submits": 4, "host_waits": 2,
         "uploads": 4, "upload_bytes": 51_200, "downloads": 3, "download_bytes": 40_964}

@@ -20,7 +20,8 @@ def module_of(context):
     x = graph.param("x", np.float32, X.shape)
     y = graph.node("matmul", x, graph.constant(W), name="product")
     graph.result("y", graph.node("relu", y))
-    graph.result("z", graph.node("add", graph.constant(W), graph.constant(W)))  # folded on the device
+    graph.result("z", graph.node("add", graph.constant(W), graph.constant(W)))  # folded on the host
+    graph.result("w", graph.node("gather", x, graph.constant(np.zeros(2, np.int64))))  # may fail on its data
     module.entry("main", graph)
     return module
 

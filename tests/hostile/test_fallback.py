@@ -100,6 +100,37 @@ def test_a_size_that_is_a_number_needs_no_impl():
     assert n == 4 and (y == -X[0]).all()
 
 
+@pytest.mark.parametrize("placed", [True, False])
+@pytest.mark.parametrize("level", [0, 2])
+def test_constants_are_folded_on_the_host_and_need_no_impl(level, placed):
+    text = """keel 1
+const k: f32[4] = [0.0, 1.0, 2.0, 3.0]
+const bad: i64[2] = [1, 9]
+fn @main(x: f32[4]) -> y: f32[4], e: f32[4] {
+  e = exp(k)
+  y = add(x, e)
+  return y, e
+}
+fn @late(x: f32[4]) -> y: f32[2] {
+  g = gather(k, bad)
+  h = slice(x){start=[0], stop=[2]}
+  y = add(h, g)
+  return y
+}
+entry main = @main (x) -> (y, e)
+entry late = @late (x) -> (y)
+"""
+    c = context()
+    module = c.parse(text)
+    where_to = {"place": "*=lacking:1"} if placed else {}
+    plan = module.session("cpu" if placed else "lacking", entry="main", level=level, **where_to).prepare()
+    for got, want in zip(plan.run(X[0]), (X[0] + np.exp([0, 1, 2, 3]), np.exp([0, 1, 2, 3])), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    late = module.session("lacking", entry="late", level=level).prepare()  # data that are bad are the error of a run
+    with pytest.raises(keel_abi.KeelError, match=r"index 9 is not in \[0, 4\)"):
+        late.run(X[0])
+
+
 @pytest.mark.parametrize("level", [0, 2])
 def test_what_an_impl_declines_as_it_runs_goes_to_the_fallback(level):
     """KEEL_UNIMPLEMENTED from `run` for these shapes; without a fallback it is the error of the run."""
