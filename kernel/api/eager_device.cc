@@ -4,6 +4,8 @@
 namespace keel {
 namespace {
 
+constexpr uint64_t kMostMemory = 65536;  // of an idle run, which keeps it as long as the op exists
+
 int64_t TypeOfOperand(const keel_array* a) {
   return a ? static_cast<int64_t>(a->dtype) << 8 | a->view.ndim : -1;
 }
@@ -78,6 +80,7 @@ void DeviceQuickTable::Learn(keel_array* const* in, uint32_t n, const std::share
     if (in[i]) feeds.push_back(in[i]);
   absl::StatusOr<std::shared_ptr<Binding>> binding = plan->FindBinding(feeds);
   if (!binding.ok()) return;  // the run reports it
+  if ((*binding)->arena_bytes + (*binding)->scratch_bytes > kMostMemory) return;
   entry->binding = *std::move(binding);
   size_t at = hash >> 56;
   for (; const Entry* other = slots_[at].load(); at = (at + 1) % kSlots)
