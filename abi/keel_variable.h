@@ -1,9 +1,10 @@
 /* keel_variable.h: variables, and checkpoints of them. Part of keel.h.
  *
  * A variable is state of a fixed dtype and shape that outlives runs; eager code, functions, sessions and
- * threads share it. Its value is in host memory. In a program that may be traced, `within` is the trace of
- * the program: reads and writes become nodes of the graph, in program order, and the variable becomes one of
- * the module's. NULL, or the trace of a program that runs eagerly: they happen at once. */
+ * threads share it. Its value is in the memory where it was computed last: of the host, or of a device with
+ * memory of its own. In a program that may be traced, `within` is the trace of the program: reads and writes
+ * become nodes of the graph, in program order, and the variable becomes one of the module's. NULL, or the
+ * trace of a program that runs eagerly: they happen at once. */
 #ifndef KEEL_VARIABLE_H
 #define KEEL_VARIABLE_H
 #include "keel_handle.h"
@@ -11,7 +12,7 @@
 extern "C" {
 #endif
 
-/* With a copy of the value of `initial`. Options:
+/* With a copy of the value of `initial`, in the same memory. Options:
  *   "name"       in modules and files; a number is appended to a name that is taken; default: none, and
  *                v0, v1 ... in modules
  *   "trainable"  "1" (default), or "0": tapes do not watch it automatically
@@ -21,13 +22,18 @@ KEEL_API keel_rc keel_variable_new(keel_context* context, KEEL_NULLABLE keel_tra
                                    keel_array* initial, const keel_kv* options KEEL_COUNT(n_options),
                                    uint32_t n_options, keel_variable** out, keel_error** err);
 /* The current value, without a copy: later writes do not change the array; do not write to it. tape: records
- * the read. */
+ * the read. A write of a run that fails later is taken back once its error was returned to the program: the
+ * next read gives the value before that write. */
 KEEL_API keel_rc keel_variable_read(keel_variable* variable, KEEL_NULLABLE keel_trace* within,
                                     KEEL_NULLABLE keel_tape* tape, keel_array** out, keel_error** err);
 /* how: "assign", "assign_add", "assign_sub", each atomic: readers see the old value or the new one. The
  * value, of the variable's dtype and shape, is copied. */
 KEEL_API keel_rc keel_variable_write(keel_variable* variable, KEEL_NULLABLE keel_trace* within,
                                      const char* how, keel_array* value, keel_error** err);
+/* Moves the value, at once, also while a function is traced. device: as of keel_array_to. Writes of other
+ * threads are kept. */
+KEEL_API keel_rc keel_variable_to(keel_variable* variable, KEEL_NULLABLE const char* device,
+                                  keel_error** err);
 /* name: "" if it has none; valid as long as the variable. id: equal for all handles of one variable. */
 KEEL_API void keel_variable_info(const keel_variable* variable, KEEL_NULLABLE KEEL_BORROWED const char** name,
                                  KEEL_NULLABLE int32_t* trainable, KEEL_NULLABLE uint64_t* id);

@@ -4,7 +4,7 @@ Usage: check_abi.py BUILD            check everything against the build folder (
        check_abi.py BUILD --write    rewrite abi/symbols.txt and abi/layout.txt after an intended change
 
 Headers: each compiles alone as C99 to C++20 with gcc and clang, uses no type whose size or calling convention varies, and has
-at most 250 lines. Symbols: libkeel exports the functions that the headers declare, which is abi/symbols.txt, at most 125; a plugin
+at most 250 lines. Symbols: libkeel exports the functions that the headers declare, which is abi/symbols.txt, at most 126; a plugin
 exports keel_plugin_v0 and needs nothing of ours. Layout: a compiled program prints every member's offset and size; they equal
 abi/layout.txt, to which a draft only appends. Names: each KEEL_ or keel_ name in a comment of the headers or in a document exists:
 in the headers, or in code of the tree (variables, options, targets).
@@ -22,7 +22,7 @@ ABI = Abi()
 HEADERS = [path.name for path in headers()]
 STANDARDS = {"c": ["c99", "c11"], "c++": ["c++11", "c++14", "c++17", "c++20"]}
 COMPILERS = {"c": ["gcc", "clang"], "c++": ["g++", "clang++"]}
-MOST_FUNCTIONS, MOST_LINES = 125, 250
+MOST_FUNCTIONS, MOST_LINES = 126, 250
 STRIDED = {"keel_impl", "keel_importer", "keel_pass"}  # no struct_size, but their arrays carry a stride
 FORBIDDEN = [
     (r"\b(bool|_Bool)\b", "bool has no size that C and C++ promise each other"),

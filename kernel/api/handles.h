@@ -58,6 +58,7 @@ struct SessionState {
 }  // namespace keel
 
 struct keel_variable {
+  std::shared_ptr<keel::Context> context;
   std::shared_ptr<keel::Variable> storage;
   std::atomic<int32_t> references{1};
 };

@@ -125,6 +125,7 @@ keel_rc keel_module_report(keel_module* m, const char* what, keel_text** out, ke
     const Module& module = *m->state->module;
     if (wanted == "text") {
       RETURN_IF_ERROR(CheckTextSize(module));
+      for (const ModuleVariable& v : module.variables) RETURN_IF_ERROR(v.storage->ReadOnHost().status());
       return GiveText(PrintText(module, UINT64_MAX), out);
     }
     if (wanted == "outline") return GiveText(PrintText(module, kOutlineBytes), out);

@@ -9,9 +9,9 @@ using namespace keel;
 
 namespace {
 
-// Row-major elements in host memory, for a variable of this type.
+// A row-major array for a variable of this type. Arrays in device memory never change, so they are shared.
 absl::StatusOr<ArrayRef> Fitting(const Variable* variable, keel_array* array, bool copy) {
-  RETURN_IF_ERROR(NeedHostMemory("a variable's value", array));
+  if (array->symbolic()) return NeedHostMemory("a variable's value", array);
   if (variable &&
       (array->dtype != variable->dtype() || !std::ranges::equal(array->shape(), variable->shape()))) {
     std::span<const int64_t> want = variable->shape(), got = array->shape();
@@ -20,7 +20,7 @@ absl::StatusOr<ArrayRef> Fitting(const Variable* variable, keel_array* array, bo
                             ", got ", Print({array->dtype, {got.begin(), got.end()}}, none)),
                     kErrorHint, "a variable keeps its dtype and shape: convert the array, or make a new one");
   }
-  if (!copy && array->contiguous) return ArrayRef::Share(array);
+  if (array->device_block() || (!copy && array->contiguous)) return ArrayRef::Share(array);
   return CopyArray(array->view);
 }
 
@@ -75,13 +75,28 @@ absl::StatusOr<Write> FindWrite(std::string_view how) {
 }
 
 // Outside of traces.
-absl::Status WriteNow(Variable& variable, Write how, keel_array* value) {
+absl::Status WriteNow(const keel_variable& to, Write how, keel_array* value) {
+  Variable& variable = *to.storage;
   if (how != Write::kAssign && variable.dtype() == DType::kBool)
     return Invalid("assign_add and assign_sub do not support bool variables");
   ASSIGN_OR_RETURN(ArrayRef fitting, Fitting(&variable, value, how == Write::kAssign));
-  if (how != Write::kAssign) return variable.Add(fitting->data(), how == Write::kSubtract);
-  variable.Assign(std::move(fitting));
-  return absl::OkStatus();
+  PendingRuns pending;
+  if (fitting->device_block()) pending.Add(fitting->device_block()->outcome);
+  if (how == Write::kAssign) return variable.Assign(std::move(fitting), pending);
+  auto find = [&](const keel_array* array) -> Device* {
+    return array->device_block() ? to.context->registry.FindDevice(DeviceOf(array)).value_or(nullptr)
+                                 : nullptr;
+  };
+  return AddToVariable(variable, fitting.get(), how == Write::kSubtract, find, to.context->sums, &pending);
+}
+
+// An array in host memory cannot carry the error of a run, so its runs are awaited. Those of an array in
+// device memory are if they are known to have failed.
+absl::StatusOr<ArrayRef> ReadNow(const Variable& variable) {
+  PendingRuns pending;
+  ArrayRef value = variable.Read(&pending);
+  if (!value->device_block() || pending.First(PendingRun::State::kFailed)) RETURN_IF_ERROR(pending.Get());
+  return value;
 }
 
 }  // namespace
@@ -120,8 +135,8 @@ absl::Status MakeVariable(const WantedVariable& w, keel_variable** out) {
     ASSIGN_OR_RETURN(value, trace->Evaluate(w.initial, device, c.Options()));
   }
   ASSIGN_OR_RETURN(value, Fitting(nullptr, value.get(), true));
-  *out = new keel_variable{
-      std::make_shared<Variable>(std::move(value), std::move(wanted.name), wanted.trainable)};
+  *out = new keel_variable{w.context->state, std::make_shared<Variable>(
+                                                 std::move(value), std::move(wanted.name), wanted.trainable)};
   return absl::OkStatus();
 }
 
@@ -147,7 +162,7 @@ keel_rc keel_variable_read(keel_variable* v, keel_trace* within, keel_tape* tape
     if (Trace* trace = TraceOf(within, nullptr)) {
       ASSIGN_OR_RETURN(value, trace->Read(v->storage));
     } else {
-      value = v->storage->Read();
+      ASSIGN_OR_RETURN(value, ReadNow(*v->storage));
     }
     Tape* records = tape ? tape : within ? within->tracing.tape : nullptr;
     if (records) records->RecordRead(v->storage, value.get());
@@ -162,7 +177,25 @@ keel_rc keel_variable_write(keel_variable* v, keel_trace* within, const char* ho
     ASSIGN_OR_RETURN(Write write, FindWrite(how));
     if (Trace* trace = TraceOf(within, value))
       return Annotate(trace->Write(how, v->storage, value), kErrorOp, how);
-    return WriteNow(*v->storage, write, value);
+    return WriteNow(*v, write, value);
+  });
+}
+
+keel_rc keel_variable_to(keel_variable* v, const char* device, keel_error** err) {
+  return Guard(err, "variable", {v}, [&]() -> absl::Status {
+    Context& c = *v->context;
+    Device* to = nullptr;
+    if (device) {
+      ASSIGN_OR_RETURN(to, c.registry.FindDevice(device));
+    }
+    auto cancelled = [&] { return c.stopper.asked.load(std::memory_order_relaxed) != 0; };
+    CancellableWaits waits(cancelled);
+    for (bool moved = false; !moved;) {
+      ArrayRef old = v->storage->Read();
+      ASSIGN_OR_RETURN(ArrayRef value, MoveTo(old.get(), to));
+      ASSIGN_OR_RETURN(moved, v->storage->Replace(old.get(), std::move(value), {}));
+    }
+    return absl::OkStatus();
   });
 }
 
@@ -187,7 +220,7 @@ keel_rc keel_module_variable(keel_module* m, const char* name, keel_variable* ad
       ASSIGN_OR_RETURN(found, module.FindVariable(name));
     }
     if (number) *number = found;
-    if (out) *out = new keel_variable{module.variables[found].storage};
+    if (out) *out = new keel_variable{m->state->context, module.variables[found].storage};
     return absl::OkStatus();
   });
 }

@@ -35,8 +35,9 @@ absl::StatusOr<ArrayRef> NewDeviceArray(Accelerator& device, DType dtype, std::s
   };
   std::unique_ptr<DeviceBlock, Drop> block(new DeviceBlock(device.shared_from_this()));
   ASSIGN_OR_RETURN(block->piece, device.pool().Allocate(static_cast<uint64_t>(count) * SizeOf(dtype), queue));
-  absl::StatusOr<ArrayRef> array = NewDeviceHeader(
-      dtype, shape, device.id(), reinterpret_cast<void*>(block->piece.address()), DropBlock, block.get());
+  void* data = reinterpret_cast<void*>(block->piece.address());
+  absl::StatusOr<ArrayRef> array =
+      NewDeviceHeader(dtype, shape, {device.id(), data, block.get(), DropBlock, Download});
   if (array.ok()) block.release();
   return array;
 }

@@ -46,7 +46,7 @@ absl::Status SaveCheckpoint(std::span<const NamedVariable> variables, const std:
                             std::shared_ptr<Catalogue> catalogue) {
   Module m(std::move(catalogue));
   for (const NamedVariable& v : variables) {
-    ArrayRef value = v.storage->Read();
+    ASSIGN_OR_RETURN(ArrayRef value, v.storage->ReadOnHost());
     std::string sum = Checksum(*value.get());
     // A snapshot: the value with this checksum is the one written.
     RETURN_IF_ERROR(m.AddVariable(v.name, std::make_shared<Variable>(std::move(value))).status());
@@ -65,7 +65,8 @@ absl::Status LoadCheckpoint(std::span<const NamedVariable> variables, const std:
       return Error(value.status().code(), "cannot load '", path, "': ", value.status().message());
     values.push_back(*std::move(value));
   }
-  for (size_t i = 0; i < values.size(); i++) variables[i].storage->Assign(std::move(values[i]));
+  for (size_t i = 0; i < values.size(); i++)
+    RETURN_IF_ERROR(variables[i].storage->Assign(std::move(values[i])));
   return absl::OkStatus();
 }
 

@@ -26,7 +26,7 @@ class Encoder {
   uint32_t Type(const TensorType& type);
   uint32_t Op(const OpDef* op);
   void Constants(EncodedModule* out);
-  void Variables(EncodedModule* out);
+  absl::Status Variables(EncodedModule* out);
   void AddGraph(const Graph& g);
   void AddNode(const Node& n);
   int64_t AttrNumber(const AttrValue& v);
@@ -111,10 +111,10 @@ void Encoder::Constants(EncodedModule* out) {
 }
 
 // After the constants, with their current values.
-void Encoder::Variables(EncodedModule* out) {
+absl::Status Encoder::Variables(EncodedModule* out) {
   uint64_t end = out->segment_size;
   for (const ModuleVariable& v : m_.variables) {
-    out->variables.push_back(v.storage->Read());
+    ASSIGN_OR_RETURN(out->variables.emplace_back(), v.storage->ReadOnHost());
     variable_names_.push_back(String(v.name));
     variable_types_.push_back(Type(v.type));
     variable_offsets_.push_back(RoundUp(end, kConstantAlign));
@@ -123,6 +123,7 @@ void Encoder::Variables(EncodedModule* out) {
   if (!m_.constants.empty() || !m_.variables.empty()) segment_sizes_.push_back(end);
   out->variable_offsets = variable_offsets_;
   out->segment_size = end;
+  return absl::OkStatus();
 }
 
 int64_t Encoder::AttrNumber(const AttrValue& v) {
@@ -264,7 +265,7 @@ absl::StatusOr<EncodedModule> Encoder::Run() {
     metadata_.push_back(String(value));
   }
   Constants(&out);
-  Variables(&out);
+  RETURN_IF_ERROR(Variables(&out));
   ASSIGN_OR_RETURN(std::vector<uint32_t> order, CallOrder(m_));
   file_graphs_.resize(order.size());
   for (uint32_t i = 0; i < order.size(); i++) file_graphs_[order[i]] = i;

@@ -79,13 +79,18 @@ class Printer {
                        [&](int64_t g) { return inlined_[static_cast<size_t>(g)]; });
   }
 
-  // With its current value.
+  // With its current value; "..." if a run that computes it failed.
   void PrintVariable(const ModuleVariable& v) {
-    PrintConstant(ConstantOf(v.name, v.storage->Read()), "var ");
+    absl::StatusOr<ArrayRef> value = v.storage->Read();
+    bool shown = (*value)->bytes() <= max_bytes_;
+    if (shown) value = v.storage->ReadOnHost();
+    absl::StrAppend(&out_, "var ", SpellName(v.name), ": ", Type(v.type), " = ");
+    out_ += shown && value.ok() ? Data(ConstantOf(v.name, *value)) : "...";
+    out_ += "\n";
   }
 
-  void PrintConstant(const Constant& c, const char* keyword = "const ") {
-    absl::StrAppend(&out_, keyword, SpellName(c.name), ": ", Type(c.type), " = ");
+  void PrintConstant(const Constant& c) {
+    absl::StrAppend(&out_, "const ", SpellName(c.name), ": ", Type(c.type), " = ");
     out_ += c.bytes > max_bytes_ ? "..." : Data(c);
     out_ += "\n";
   }

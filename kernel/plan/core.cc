@@ -17,7 +17,9 @@ void SetData(const CoreRun& run) {
 
 keel_rc Read(const keel_call* call) {
   CoreRun& run = RunOf(call);
-  run.array = run.variable->Read();
+  absl::StatusOr<ArrayRef> value = run.variable->ReadOnHost();
+  if (!value.ok()) return HostFail(value.status());
+  run.array = *std::move(value);
   SetData(run);
   return KEEL_OK;
 }
@@ -42,7 +44,7 @@ keel_rc Assign(const keel_call* call) {
     value = *std::move(copy);
   }
   ReleaseArrays(run);
-  run.variable->Assign(std::move(value));
+  if (absl::Status status = run.variable->Assign(std::move(value)); !status.ok()) return HostFail(status);
   if (!run.allocates) return KEEL_OK;
   return HostFail(run.allocates->MakeArrays());  // usually reuses the memory that was just released
 }

@@ -82,7 +82,7 @@ class DeviceRunner : private Machine {
   absl::Status Zero(void* to, uint64_t bytes) override;
   absl::Status Launched() override;
   absl::Status Show(const Frame& frame, size_t step) override;
-  absl::Status Pause(absl::FunctionRef<absl::Status()> what);
+  absl::Status Pause(absl::FunctionRef<absl::Status()> what) override;
   absl::Status EncodeControl(size_t step);
   absl::StatusOr<DeviceAddress> Locate(const void* address) const;
   absl::Status ReadFault();  // the error of a launch, or of a run that computed a feed; the batch is done

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "kernel/base/timeline.h"
 #include "kernel/plan/binding.h"
 
@@ -36,6 +37,8 @@ class Machine {
   virtual absl::Status Copy(void* to, const void* from, uint64_t bytes) = 0;
   virtual absl::Status Zero(void* to, uint64_t bytes) = 0;
   virtual absl::Status Launched() = 0;  // after each launch of a body
+  // Lets other runs use the device during `what`, which may wait for them.
+  virtual absl::Status Pause(absl::FunctionRef<absl::Status()> what) = 0;
   virtual absl::Status Show(const Frame& frame, size_t step) = 0;
 };
 

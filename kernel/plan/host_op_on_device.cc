@@ -14,11 +14,23 @@ keel_rc HostOpOnDevice::Run(const keel_call* call) {
     keel_call here = *call;
     here.in = in.data();
     here.state = &mine.core_;
-    if (keel_rc rc = mine.core_.core->run(&here); rc != KEEL_OK) return rc;
+    if (keel_rc rc = mine.RunCore(here); rc != KEEL_OK) return rc;
     if (call->n_out) status = mine.Store(*call);
   }
   mine.state_.error = status;
   return static_cast<keel_rc>(status.code());
+}
+
+// The value of a variable may be in device memory, and its copy to the host waits.
+keel_rc HostOpOnDevice::RunCore(const keel_call& call) {
+  const Core& core = *core_.core;
+  if (!core.variable || core.takes_array) return core.run(&call);
+  keel_rc rc = KEEL_OK;
+  state_.error = state_.machine->Pause([&] {
+    rc = core.run(&call);
+    return absl::OkStatus();
+  });
+  return rc != KEEL_OK ? rc : static_cast<keel_rc>(state_.error.code());
 }
 
 absl::Status HostOpOnDevice::Fetch(const keel_call& call) {

@@ -16,6 +16,7 @@ class HostOpOnDevice {
   static keel_rc Run(const keel_call* call);  // call->state: a HostOpOnDevice
 
  private:
+  keel_rc RunCore(const keel_call& call);
   absl::Status Fetch(const keel_call& call);
   absl::Status Store(const keel_call& call);
 

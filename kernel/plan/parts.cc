@@ -1,15 +1,16 @@
-// parts.cc: splits a placed graph into parts, and runs them. Nodes keep the order that operands and effects
-// require; within it, all nodes that can run on the current device precede the first node of another device.
+// parts.cc: splits a placed graph into parts; parts_run.cc runs them. Nodes keep the order that operands and
+// effects require; within it, all nodes that can run on the current device precede the first node of another
+// device.
 #include <algorithm>
 #include <map>
 #include <queue>
 #include <set>
 
-#include "kernel/device/move.h"
 #include "kernel/graph/node_effects.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/optimize.h"
 #include "kernel/plan/place.h"
+#include "kernel/plan/variable_steps.h"
 
 namespace keel {
 namespace {
@@ -21,7 +22,7 @@ class Grouping {
  public:
   Grouping(const Graph& graph, const std::vector<PlacedNode>& placed) : placed_(placed) {
     std::vector<size_t> maker(graph.values.size(), kNone);
-    size_t last_effect = kNone;
+    uses_.resize(graph.module->variables.size());
     next_.resize(placed.size());
     open_.assign(placed.size(), 0);
     for (size_t i = 0; i < placed.size(); i++) {
@@ -29,9 +30,7 @@ class Grouping {
       for (ValueId v : node.in)
         if (v != kNoValue && maker[v] != kNone) Edge(maker[v], i);
       for (ValueId v : node.out) maker[v] = i;
-      if (!(graph.effects.MustRun() ? IsOrdered(graph, node) : HasAnyEffect(graph, node))) continue;
-      if (last_effect != kNone) Edge(last_effect, i);
-      last_effect = i;
+      if (graph.effects.MustRun() ? IsOrdered(graph, node) : HasAnyEffect(graph, node)) Order(graph, node, i);
     }
   }
 
@@ -58,9 +57,31 @@ class Grouping {
 
  private:
   static constexpr size_t kNone = ~size_t{0};
+  struct Uses {  // of a variable, so far
+    size_t write = kNone;
+    std::vector<size_t> reads;  // since that write
+  };
   void Edge(size_t from, size_t to) {
+    if (from == kNone) return;
     next_[from].push_back(to);
     open_[to]++;
+  }
+  // A read only waits for the last write of its variable. Other nodes with effects, and nodes that may fail,
+  // keep their order.
+  void Order(const Graph& graph, const Node& node, size_t i) {
+    Effects effects = EffectsOf(graph, node);
+    if (EffectOf(*node.op) == EffectKind::kRead) {
+      Uses& uses = uses_[effects.reads[0]];
+      Edge(uses.write, i);
+      uses.reads.push_back(i);
+      return;
+    }
+    Edge(std::exchange(last_effect_, i), i);
+    for (uint32_t v = 0; v < uses_.size(); v++) {
+      if (!effects.host && !std::ranges::binary_search(effects.writes, v)) continue;
+      for (size_t read : uses_[v].reads) Edge(read, i);
+      uses_[v] = {i, {}};
+    }
   }
   // The device of the first ready node.
   Device* NextDevice() {
@@ -75,12 +96,16 @@ class Grouping {
   }
 
   const std::vector<PlacedNode>& placed_;
+  size_t last_effect_ = kNone;
+  std::vector<Uses> uses_;  // by variable
   std::vector<std::vector<size_t>> next_;
   std::vector<size_t> open_;  // by node: number of unfinished predecessors
   std::map<Device*, std::priority_queue<size_t, std::vector<size_t>, std::greater<>>> ready_;
 };
 
-std::string MemoryOf(const Device* device) { return device->host_memory() ? "host" : device->name(); }
+std::string MemoryOf(const Device* device) {
+  return device->host_memory() && device != VariableDevice() ? "host" : device->name();
+}
 
 class Splitter {
  public:
@@ -166,8 +191,11 @@ class Splitter {
     PlanOptions options = options_;
     options.results_on_device = true;
     Parts::Part part{.device = device, .plan = nullptr, .feeds = {}, .results = {}, .last_use = {}};
-    part.effects = std::ranges::any_of(also, [&](NodeId n) { return MustRun(graph_, graph_.nodes[n]); });
-    ASSIGN_OR_RETURN(part.plan, optimizer_.Make(graph_, device, in, out, also, options));
+    part.effects = device != VariableDevice() &&
+                   std::ranges::any_of(also, [&](NodeId n) { return MustRun(graph_, graph_.nodes[n]); });
+    const Optimizer none{nullptr, {}};
+    const Optimizer& optimizer = device == VariableDevice() ? none : optimizer_;
+    ASSIGN_OR_RETURN(part.plan, optimizer.Make(graph_, device, in, out, also, options));
     for (size_t i = 0; i < in.size(); i++) {
       bool outside = feed_of_[in[i]] != kNoValue;
       part.feeds.push_back({outside, outside ? feed_of_[in[i]] : Slot(in[i]), i < used});
@@ -200,9 +228,12 @@ class Splitter {
       if (last[s] < parts.parts.size()) parts.parts[last[s]].last_use.push_back(s);
   }
 
+  // The memory of a variable is known in a run only.
   void FindCrossings(Parts& parts) const {
     std::set<std::pair<ValueId, std::string>> seen;
+    const std::string unknown = MemoryOf(VariableDevice());
     auto add = [&](ValueId v, const std::string& from, const std::string& to) {
+      if (from == unknown || to == unknown) return;
       if (from != to && seen.insert({v, to}).second) parts.crossings.push_back({v, from, to});
     };
     auto home = [&](ValueId v) {
@@ -226,90 +257,7 @@ class Splitter {
   uint32_t slots_ = 0;
 };
 
-// Forwards events with launch numbers that count over all parts.
-struct EventForwarder {
-  Observer observer;
-  void* arg;
-  size_t before;
-};
-bool ForwardEvent(void* arg, const Lowered& lowered, const Event& event) {
-  auto* s = static_cast<EventForwarder*>(arg);
-  return s->observer(s->arg, lowered, {event.step, event.call, s->before + event.index, event.when});
-}
-
-// Copies of arrays on the devices of parts. Each array is copied once per device, and all arrays that a part
-// needs from one device in one download.
-class Moves {
- public:
-  absl::Status Move(Device* device, std::span<keel_array*> feeds) {
-    Device* to = device->host_memory() ? nullptr : device;
-    auto elsewhere = [&](keel_array* a) {  // the plan of the part uploads host arrays itself
-      return a->device_block() && a->device_block()->home->name() != device->name();
-    };
-    std::map<Accelerator*, std::set<keel_array*>> downloads;
-    for (keel_array* a : feeds)
-      if (!to && elsewhere(a) && !moved_[{a, to}]) downloads[a->device_block()->home.get()].insert(a);
-    for (auto& [home, arrays] : downloads) RETURN_IF_ERROR(Download(arrays));
-    for (keel_array*& a : feeds) {
-      if (!elsewhere(a)) continue;
-      ArrayRef& copy = moved_[{a, to}];
-      if (!copy) {
-        ASSIGN_OR_RETURN(copy, MoveTo(a, device));
-      }
-      a = copy.get();
-    }
-    return absl::OkStatus();
-  }
-  void Drop(const keel_array* array) {
-    std::erase_if(moved_, [&](const auto& m) { return m.first.first == array; });
-  }
-
- private:
-  absl::Status Download(const std::set<keel_array*>& arrays) {
-    std::vector<ArrayRef> copies;
-    for (keel_array* a : arrays) copies.push_back(ArrayRef::Share(a));
-    RETURN_IF_ERROR(DownloadAll(copies));
-    size_t next = 0;
-    for (keel_array* a : arrays) moved_[{a, nullptr}] = std::move(copies[next++]);
-    return absl::OkStatus();
-  }
-
-  std::map<std::pair<const keel_array*, Device*>, ArrayRef> moved_;
-};
-
 }  // namespace
-
-absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                        void* arg, const Deadline* end) const {
-  std::vector<ArrayRef> made(slots);
-  Moves moves;
-  EventForwarder forwarder{observer, arg, 0};
-  std::vector<std::shared_ptr<RunOutcome>> unread;  // of parts on devices, which may still be in flight
-  for (const Part& part : parts) {
-    if (part.effects)
-      for (const auto& outcome : std::exchange(unread, {})) RETURN_IF_ERROR(outcome->Get());
-    std::vector<keel_array*> feeds;
-    for (const Source& s : part.feeds) feeds.push_back(s.outside ? in[s.index] : made[s.index].get());
-    RETURN_IF_ERROR(moves.Move(part.device, feeds));
-    std::vector<ArrayRef> results(part.results.size());
-    RETURN_IF_ERROR(part.plan->Run(feeds, results, observer ? ForwardEvent : nullptr, &forwarder, end));
-    // All results of a part have the same outcome.
-    if (!results.empty() && results[0]->device_block() && results[0]->device_block()->outcome)
-      unread.push_back(results[0]->device_block()->outcome);
-    for (size_t i = 0; i < results.size(); i++) made[part.results[i]] = std::move(results[i]);
-    for (uint32_t slot : part.last_use) {
-      moves.Drop(made[slot].get());
-      made[slot] = {};
-    }
-    forwarder.before += CountSteps(part.plan->lowered());
-  }
-  for (size_t i = 0; i < out.size(); i++) {
-    out[i] = made[fetches[i]];
-    if (results_on_device) continue;
-    ASSIGN_OR_RETURN(out[i], MoveTo(out[i].get(), nullptr));
-  }
-  return absl::OkStatus();
-}
 
 std::shared_ptr<const PassReport> Plan::JoinPasses() const {
   auto all = std::make_shared<PassReport>();
@@ -333,6 +281,11 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Devic
     }
   ASSIGN_OR_RETURN(std::vector<PlacedNode> placed,
                    Place(graph, device, placing, options.host, needed, feeds, fetches, targets));
+  // An observer sees host copies of values, also of those of variables.
+  if (!options.observe)
+    for (PlacedNode& p : placed)
+      if (p.device == HostDevice() && IsVariableOp(*graph.nodes[p.node].op))
+        p.device = VariableDevice(), p.why = "shares arrays";
   std::vector<Group> groups = Grouping(graph, placed).Run();
   bool one = groups.empty() || (groups.size() == 1 && groups[0][0]->device == device);
   std::shared_ptr<Plan> plan;
@@ -345,6 +298,7 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Devic
     ASSIGN_OR_RETURN(std::unique_ptr<Lowered> whole, Lower(graph, device, feeds, fetches, targets, probe));
     ASSIGN_OR_RETURN(parts, Splitter(graph, feeds, fetches, targets, optimizer, options).Run(groups, device));
     parts->value_of = std::move(whole->value_of);
+    parts->sums = std::make_unique<SumPlans>(graph.module->catalogue);
     whole->steps.clear();
     whole->accelerator.reset();
     plan = std::shared_ptr<Plan>(new Plan(std::move(whole), options));

@@ -2,7 +2,8 @@
 //
 // How to read it: Place chooses the device of each node and records the reason. Plan::MakePlaced (parts.cc)
 // splits the graph into parts. Each part is a plan for one device, fed with results of earlier parts.
-// Parts::Run runs the parts in order and copies arrays between devices.
+// Parts::Run (parts_run.cc) runs the parts in order and copies arrays between devices. It does not wait for
+// the outcomes of parts on devices, unless a part has effects on the host.
 #pragma once
 
 #include <functional>
@@ -13,6 +14,8 @@
 #include "kernel/plan/plan.h"
 
 namespace keel {
+
+class SumPlans;  // variable_steps.h
 
 struct PlaceRule {
   std::string pattern;  // glob with * and ?, of node or value names
@@ -56,7 +59,7 @@ struct Parts {
     std::vector<Source> feeds;
     std::vector<uint32_t> results;   // slots
     std::vector<uint32_t> last_use;  // slots to release after this part
-    bool effects = false;            // requires that all earlier parts succeeded
+    bool effects = false;            // on the host: requires that all earlier parts succeeded
   };
   struct Crossing {  // a value that is copied between memories
     ValueId value;
@@ -72,7 +75,10 @@ struct Parts {
   std::vector<uint32_t> fetches;   // slots
   uint32_t slots = 0;
   bool results_on_device = false;
+  std::unique_ptr<SumPlans> sums;  // of variables
 
+  Parts();
+  ~Parts();
   absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
                    const Deadline* end) const;
 };

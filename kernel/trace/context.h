@@ -8,6 +8,7 @@
 #include "kernel/plan/optimize.h"
 #include "kernel/plan/printer.h"
 #include "kernel/plan/stop.h"
+#include "kernel/plan/variable_steps.h"
 #include "kernel/plugin/registry.h"
 #include "kernel/rules/rules.h"
 #include "kernel/trace/gradient_cache.h"
@@ -23,6 +24,7 @@ struct Context {
   std::string plugins;  // replaces the plugin folder next to libkeel
   Stopper stopper;
   GradientCache gradients{catalogue, passes};
+  SumPlans sums{catalogue};  // of eager writes of variables
   Printer printer;
   std::atomic<bool> eager{false};  // functions run their program eagerly, without tracing
   PlanOptions Options() {

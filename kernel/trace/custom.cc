@@ -180,7 +180,11 @@ absl::Status Tape::Custom(const CustomGradientRequest& request, std::vector<Arra
   for (const TraceLink& link : links) {  // reads of the backward code use the current values
     if (link.value == kNoValue) continue;
     feeds.push_back(link.value);
-    in.push_back(params.emplace_back(link.variable ? link.variable->Read() : link.array).get());
+    ArrayRef& array = params.emplace_back(link.array);
+    if (link.variable) {
+      ASSIGN_OR_RETURN(array, link.variable->ReadOnHost());
+    }
+    in.push_back(array.get());
   }
   for (keel_array* y : request.ys) {
     RETURN_IF_ERROR(NeedHostMemory("a result with a custom gradient", y));

@@ -145,17 +145,22 @@ absl::StatusOr<ArrayRef> NewArray(DType dtype, std::span<const int64_t> shape, b
   return ArrayRef(a);
 }
 
-absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> shape, keel_devid device,
-                                         void* data, ReleaseFn release, DeviceBlock* block) {
+absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> shape,
+                                         const DeviceMemory& memory) {
   ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
   keel_array* a = AllocateBorrowing();
   if (!a) return Exhausted("no memory for an array's header");
   Describe(a, dtype, AbiDType(dtype), shape, count);
   a->type_key = static_cast<uint8_t>(kDeviceKey | static_cast<uint8_t>(dtype));
-  a->view.data = data;
-  a->view.device = device;
-  *a->borrowed() = {{}, release, block};
+  a->view.data = memory.data;
+  a->view.device = memory.device;
+  *a->borrowed() = {{}, memory.release, memory.block, memory.to_host};
   return ArrayRef(a);
+}
+
+absl::StatusOr<ArrayRef> OnHost(ArrayRef array) {
+  if (!array->device_block()) return array;
+  return array->borrowed()->to_host(array.get());
 }
 
 absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape,
@@ -165,7 +170,7 @@ absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape
   Describe(a, dtype, AbiDType(dtype), shape, 0);
   a->type_key = static_cast<uint8_t>(kSymbolicKey | static_cast<uint8_t>(dtype));
   a->view.data = nullptr;
-  *a->borrowed() = {{}, [](void* p) { delete static_cast<SymbolicValue*>(p); }, value.release()};
+  *a->borrowed() = {{}, [](void* p) { delete static_cast<SymbolicValue*>(p); }, value.release(), nullptr};
   return ArrayRef(a);
 }
 

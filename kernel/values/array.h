@@ -57,10 +57,20 @@ absl::StatusOr<int64_t> CountOf(std::span<const int64_t> shape, DType dtype);
 absl::StatusOr<ArrayRef> NewArray(DType dtype, std::span<const int64_t> shape, bool zeroed);
 // The same for a validated shape of `count` elements; null: out of memory.
 keel_array* NewResult(DType dtype, std::span<const int64_t> shape, int64_t count);
-// The header of a row-major array in external memory, which release(block) frees. Its type_key differs from
-// that of every host array, so lookups by key never confuse the two.
-absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> shape, keel_devid device,
-                                         void* data, ReleaseFn release, DeviceBlock* block);
+// The header of a row-major array in external memory, which release(block) frees and to_host copies. Its
+// type_key differs from that of every host array, so lookups by key never confuse the two.
+struct DeviceMemory {
+  keel_devid device;
+  void* data;
+  DeviceBlock* block;
+  ReleaseFn release;
+  ToHostFn to_host;
+};
+absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> shape,
+                                         const DeviceMemory& memory);
+// A copy of an array in device memory: waits; the error of the run that computes it. Others: the array
+// itself.
+absl::StatusOr<ArrayRef> OnHost(ArrayRef array);
 // A header without elements; unknown dims are -1.
 absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape,
                                      std::unique_ptr<SymbolicValue> value);

@@ -7,12 +7,15 @@
 #include <span>
 #include <string>
 
+#include "absl/status/statusor.h"
+
 #include "abi/keel_handle.h"
 #include "kernel/values/dtype.h"
 
 namespace keel {
 inline constexpr uint64_t kAlign = 64;
 using ReleaseFn = void (*)(void*);
+using ToHostFn = absl::StatusOr<class ArrayRef> (*)(keel_array*);
 struct DeviceBlock;  // kernel/device/move.h
 // Replace the rank in type_key for arrays whose elements the host cannot read.
 inline constexpr uint8_t kSymbolicKey = 0xe0;  // a value of a trace: no elements
@@ -29,6 +32,7 @@ struct Borrowed {
   int64_t strides[KEEL_MAX_RANK];
   ReleaseFn release;
   void* arg;
+  ToHostFn to_host;  // of an array in device memory
 };
 }  // namespace keel
 

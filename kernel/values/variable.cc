@@ -1,113 +1,91 @@
 #include "kernel/values/variable.h"
 
-#include <atomic>
-#include <bit>
-#include <type_traits>
+#include <algorithm>
 
 namespace keel {
 namespace {
 
-// f16 and bf16 as bits: not every compiler has types for them.
-struct Half {
-  uint16_t bits;
-};
-struct BFloat {
-  uint16_t bits;
-};
-
-float Widen(BFloat v) { return std::bit_cast<float>(static_cast<uint32_t>(v.bits) << 16); }
-
-float Widen(Half v) {
-  uint32_t sign = static_cast<uint32_t>(v.bits & 0x8000) << 16, rest = v.bits & 0x7fff;
-  if (rest >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (rest & 0x3ff) << 13);
-  float size =
-      rest < 0x400 ? static_cast<float>(rest) * 0x1p-24f : std::bit_cast<float>((rest << 13) + (112u << 23));
-  return sign ? -size : size;
-}
-
-// Rounds to nearest, ties to even.
-void Narrow(float v, BFloat* to) {
-  auto bits = std::bit_cast<uint32_t>(v);
-  to->bits = static_cast<uint16_t>(v != v ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-void Narrow(float v, Half* to) {
-  auto bits = std::bit_cast<uint32_t>(v);
-  uint32_t sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
-  auto size = std::bit_cast<float>(rest);
-  uint32_t made;
-  if (v != v)
-    made = 0x7e00 | (rest >> 13 & 0x3ff);
-  else if (size >= 65520)
-    made = 0x7c00;
-  else if (size < 0x1p-14f)  // floats in [0.5, 1) are 2^-24 apart, like the subnormal halves
-    made = std::bit_cast<uint32_t>(size + 0.5f) - std::bit_cast<uint32_t>(0.5f);
-  else
-    made = (rest - (112u << 23) + 0xfff + (rest >> 13 & 1)) >> 13;
-  to->bits = static_cast<uint16_t>(sign | made);
-}
-
-// Integers wrap. f16 and bf16 are added in f32, which is exact up to the final rounding.
-template <bool subtract, typename T>
-T Combine(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
-    return static_cast<T>(subtract ? x - y : x + y);
-  } else if constexpr (std::is_class_v<T>) {
-    T sum;
-    Narrow(subtract ? Widen(a) - Widen(b) : Widen(a) + Widen(b), &sum);
-    return sum;
-  } else {
-    return subtract ? a - b : a + b;
-  }
-}
-
-template <bool subtract, typename T>
-void Rows(const T* a, const T* b, T* to, int64_t count) {
-  for (int64_t i = 0; i < count; i++) to[i] = Combine<subtract>(a[i], b[i]);
-}
-
-template <typename T>
-void AddRow(bool subtract, const void* a, const void* b, void* to, int64_t count) {
-  auto *x = static_cast<const T*>(a), *y = static_cast<const T*>(b);
-  (subtract ? Rows<true, T> : Rows<false, T>)(x, y, static_cast<T*>(to), count);
-}
-
-using AddFn = void (*)(bool, const void*, const void*, void*, int64_t);
-constexpr AddFn kAdds[] = {nullptr,          nullptr,          AddRow<int8_t>,  AddRow<int16_t>,
-                           AddRow<int32_t>,  AddRow<int64_t>,  AddRow<uint8_t>, AddRow<uint16_t>,
-                           AddRow<uint32_t>, AddRow<uint64_t>, AddRow<Half>,    AddRow<BFloat>,
-                           AddRow<float>,    AddRow<double>};
-static_assert(std::size(kAdds) == static_cast<size_t>(DType::kCount));
+using State = PendingRun::State;
 
 // Header and elements in one block: the memory is Keel's own.
 bool OwnsMemory(keel_array* a) { return a->data() == a->payload(); }
 
 }  // namespace
 
-void AddElements(DType dtype, bool subtract, const void* a, const void* b, void* to, int64_t count) {
-  AddFn add = kAdds[static_cast<size_t>(dtype)];
-  if (add) add(subtract, a, b, to, count);
-}
-
 uint64_t Variable::NextId() {
   static std::atomic<uint64_t> last{0};
   return ++last;
 }
 
-ArrayRef Variable::Read() const {
+// Drops the versions whose runs succeeded. Once a failure is reported, returns to the value before the first
+// write that depends on a failed run.
+void Variable::Settle(std::vector<Version>* dropped) const {
+  auto is = [this](State least, size_t from) {  // the first version in this state
+    while (from < versions_.size() && !versions_[from].Is(least)) from++;
+    return from;
+  };
+  size_t failed = is(State::kFailed, 0), kept = 0;
+  if (is(State::kReported, failed) == versions_.size()) failed = versions_.size();
+  if (failed < versions_.size()) std::swap(value_, versions_[failed].value);
+  for (size_t i = 0; i < versions_.size(); i++)
+    if (i >= failed || !versions_[i].Is(State::kPending))
+      dropped->push_back(std::move(versions_[i]));
+    else if (i != kept++)
+      versions_[kept - 1] = std::move(versions_[i]);
+  versions_.erase(versions_.begin() + static_cast<ptrdiff_t>(kept), versions_.end());
+}
+
+ArrayRef Variable::Read(PendingRuns* pending) const {
+  std::vector<Version> dropped;  // freed after the lock is released
   std::lock_guard lock(mutex_);
+  if (versions_.empty()) [[likely]]
+    return value_;
+  Settle(&dropped);
+  for (const Version& version : versions_)
+    if (pending) pending->Add(version.runs);
   return value_;
 }
 
-// The parameter releases the old array after the lock is released.
-void Variable::Assign(ArrayRef value) {
-  std::lock_guard lock(mutex_);
-  std::swap(value_, value);
+absl::StatusOr<ArrayRef> Variable::ReadOnHost() const {
+  PendingRuns pending;
+  ArrayRef value = Read(&pending);
+  RETURN_IF_ERROR(pending.Get());
+  return OnHost(std::move(value));
 }
 
-absl::Status Variable::Add(const void* elements, bool subtract) {
-  std::lock_guard lock(mutex_);
+absl::Status Variable::Assign(ArrayRef value, const PendingRuns& runs) {
+  return Swap(nullptr, &value, runs).status();
+}
+
+absl::StatusOr<bool> Variable::Replace(const keel_array* old, ArrayRef value, const PendingRuns& runs) {
+  return Swap(old, &value, runs);
+}
+
+// *value receives the old array, which the caller releases after the lock is released.
+absl::StatusOr<bool> Variable::Swap(const keel_array* old, ArrayRef* value, const PendingRuns& runs) {
+  std::vector<Version> dropped;
+  for (;;) {
+    std::shared_ptr<PendingRun> run = runs.First(State::kFailed);
+    if (run) return run->Get();
+    {
+      std::lock_guard lock(mutex_);
+      Settle(&dropped);
+      if (old && value_.get() != old) return false;
+      bool doomed = std::ranges::any_of(versions_, [](const Version& v) { return v.Is(State::kFailed); });
+      bool keep = !doomed && runs.First(State::kPending);
+      if (!keep || versions_.size() < kVersions) {
+        if (keep) versions_.push_back({value_, runs});
+        std::swap(value_, *value);
+        return true;
+      }
+      run = versions_[0].runs.First(State::kPending);
+    }
+    if (run) RETURN_IF_ERROR(run->Wait());
+  }
+}
+
+// Requires the lock and a value in host memory.
+absl::Status Variable::AddHere(const void* elements, bool subtract) {
   keel_array* old = value_.get();
   bool alone = old->references.load(std::memory_order_acquire) == 1 && OwnsMemory(old);
   ArrayRef made = alone ? value_ : ArrayRef(NewResult(dtype_, shape_, old->count));
@@ -115,6 +93,24 @@ absl::Status Variable::Add(const void* elements, bool subtract) {
   AddElements(dtype_, subtract, old->data(), elements, made->data(), old->count);
   value_ = std::move(made);
   return absl::OkStatus();
+}
+
+absl::Status Variable::Add(const void* elements, bool subtract, const PendingRuns& runs) {
+  std::vector<Version> dropped;
+  for (;;) {
+    ArrayRef old;
+    {
+      std::lock_guard lock(mutex_);
+      Settle(&dropped);
+      if (!value_->device_block() && !runs.First(State::kPending)) return AddHere(elements, subtract);
+      old = value_;
+    }
+    ASSIGN_OR_RETURN(ArrayRef host, OnHost(old));
+    ASSIGN_OR_RETURN(ArrayRef sum, NewArray(dtype_, shape_, false));
+    AddElements(dtype_, subtract, host->data(), elements, sum->data(), sum->count);
+    ASSIGN_OR_RETURN(bool replaced, Replace(old.get(), std::move(sum), runs));
+    if (replaced) return absl::OkStatus();
+  }
 }
 
 }  // namespace keel

@@ -64,6 +64,44 @@ def test_runs_return_while_the_device_is_busy(null):
         np.testing.assert_array_equal(y.numpy(), 0)
 
 
+def embedding():
+    """A step that may fail, its variables, and a function that only reads one."""
+    table, count = keel.Variable(np.arange(12, dtype=np.float32).reshape(6, 2)), keel.Variable(np.zeros(1, np.int32))
+
+    @keel.function
+    def step(i, x):
+        rows = keel.gather(table, i)
+        table.assign_sub(keel.ones_like(table) * keel.reduce_sum(rows * x))
+        count.assign_add(keel.ones_like(count))
+        return rows
+    return step, keel.function(lambda: table * 2.0), table, count
+
+
+def test_a_fault_in_step_k_is_seen_50_runs_later(null):
+    """Meanwhile the device does not begin, so no run can know of the fault; nothing waits."""
+    step, double, table, count = embedding()
+    x, good, bad = (keel.array(np.array(a)) for a in (np.float32(1), np.int32([0, 5]), np.int32([0, 6])))
+    double()
+    for _ in range(3):
+        step(keel.array(np.int32([0, 0])), x).numpy()
+    want, counted_steps = table.numpy(), count.numpy()
+    null.device_reset()
+    null.null_hold(1)
+    failed = step(bad, x)
+    results = [double() for _ in range(50)]
+    assert "host_waits" not in counts("null")
+    null.null_hold(0)
+    with pytest.raises(keel.RangeError, match="gather .* found by device null:0"):
+        results[-1].numpy()
+    np.testing.assert_array_equal(table.numpy(), want)
+    np.testing.assert_array_equal(count.numpy(), counted_steps)
+    with pytest.raises(keel.RangeError):
+        failed.numpy()
+    np.testing.assert_array_equal(double().numpy(), want * 2)
+    step(good, x)
+    np.testing.assert_array_equal(count.numpy(), counted_steps + 1)
+
+
 def test_a_ready_array_is_read_during_another_threads_wait(held, null):
     ready, neg = held
     late, = neg.arrays(ready)

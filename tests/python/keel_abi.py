@@ -295,6 +295,9 @@ class Variable(Handle):
     def add(self, value, sign=1):
         self.write("assign_add" if sign > 0 else "assign_sub", value)
 
+    def to(self, device):
+        call("keel_variable_to", self, encode(device) if device else None)
+
     def write(self, how, value):
         keep, values = pointers(self.context(), [value])
         call("keel_variable_write", self, None, encode(how), C.c_void_p(values[0]))

@@ -24,14 +24,13 @@ struct VariableOptions {
 class Variable {
  public:
   Variable() = default;  // no variable
-  /// A new variable with a copy of `initial` and its dtype and shape, which do not change. In a traced
-  /// function: created in the first trace only, from constants and shapes.
+  /// A new variable with a copy of `initial` and its dtype and shape, which do not change, in the memory that
+  /// contains `initial`. In a traced function: created in the first trace only, from constants and shapes.
   explicit Variable(const Tensor& initial, const VariableOptions& options = {},
                     const Place& where = Place::current()) {
     keel_kv kv[] = {{"trainable", options.trainable ? "1" : "0"}, {"name", options.name.c_str()}};
     keel_error* error = nullptr;
-    Tensor value = initial.device().empty() ? initial : initial.to("");
-    keel_rc rc = keel_variable_new(detail::here().context(), detail::this_trace, value.get(), kv,
+    keel_rc rc = keel_variable_new(detail::here().context(), detail::this_trace, initial.get(), kv,
                                    options.name.empty() ? 1 : 2, &p_, &error);
     if (rc != KEEL_OK) throw Error::take(rc, error).within("Variable(" + initial.type() + ")", where);
   }
@@ -76,6 +75,13 @@ class Variable {
   std::vector<int64_t> shape() const {
     Array now = read();
     return {now.shape().begin(), now.shape().end()};
+  }
+
+  /// The device whose memory contains its value, "cuda:0"; "" for host memory.
+  std::string device() const { return keel_array_device(read().get()); }
+  /// Moves its value to a device, or with "" to host memory, at once.
+  void to(const std::string& device) const {
+    call(keel_variable_to, p_, device.empty() ? nullptr : device.c_str());
   }
 
   /// Its value at this point of the program.
@@ -126,7 +132,6 @@ class Variable {
     if (detail::this_trace) detail::note_place(detail::this_trace, v.where());
     keel_error* error = nullptr;
     Array value = v.weak() ? v.settle(detail::here().context(), dtype()) : Array(keel_array_retain(v.get()));
-    if (value && *keel_array_device(value.get())) value = Tensor(value).to("").array();
     if (keel_rc rc = keel_variable_write(p_, detail::this_trace, how, value.get(), &error); rc != KEEL_OK)
       throw Error::take(rc, error).within(std::string(how) + "(" + v.type() + ")", v.where());
   }

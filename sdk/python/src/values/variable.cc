@@ -64,6 +64,14 @@ void install_variable(nb::module_& m) {
       .def_prop_ro("shape", [](const Variable& v) { return nb::tuple(nb::cast(v.shape())); })
       .def_prop_ro("ndim", [](const Variable& v) { return v.shape().size(); })
       .def_prop_ro("id", &Variable::id)
+      .def_prop_ro("device", &Variable::device)
+      .def(
+          "to",
+          [](const Variable& v, nb::handle device) {
+            std::string name = device.is_none() ? "" : nb::cast<std::string>(nb::str(device));
+            without_gil([&] { v.to(name); });
+          },
+          nb::arg("device").none(), "Moves the value to a device, at once; '' or None: to host memory.")
       .def(
           "value",
           [](const Variable& v) {

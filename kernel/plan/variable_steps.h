@@ -1,0 +1,58 @@
+// variable_steps.h: variable ops in plans for devices with their own memory, and of eager programs. They pass
+// arrays on, in whichever memory these are, so nothing is copied and nothing waits.
+//
+// How to read it: MakePlaced gives the variable ops of a plan to VariableDevice, so that they are parts of
+// their own (place.h); Parts::Run calls RunVariablePart.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "kernel/base/mutex.h"
+#include "kernel/plan/plan.h"
+
+namespace keel {
+
+// A device without memory: its steps read and write variables.
+Device* VariableDevice();
+bool IsVariableOp(const OpDef& op);
+
+// Plans that add or subtract two arrays of one type on a device. Thread-safe.
+class SumPlans {
+ public:
+  explicit SumPlans(std::shared_ptr<Catalogue> catalogue) : catalogue_(std::move(catalogue)) {}
+  // The sum, on the device; Unimplemented if the device cannot add them.
+  absl::StatusOr<ArrayRef> Add(Device* device, keel_array* a, keel_array* b, bool subtract);
+
+ private:
+  struct Sum {
+    Device* device;
+    TensorType type;
+    bool subtract;
+    std::shared_ptr<Plan> plan;  // null: the device cannot add them
+  };
+  absl::StatusOr<std::shared_ptr<Plan>> Find(Device* device, const keel_array* like, bool subtract);
+
+  const std::shared_ptr<Catalogue> catalogue_;
+  Mutex mutex_;
+  std::vector<Sum> sums_;  // one for each type of a variable
+};
+
+// The device whose memory contains the array; null: host memory, or the device is not known.
+using FindDevice = absl::FunctionRef<Device*(const keel_array* array)>;
+// Adds to the variable, atomically: on the device of x, else on that of the variable, else on the host.
+// pending: the runs on which the write depends; receives those of the variable.
+absl::Status AddToVariable(Variable& variable, keel_array* x, bool subtract, FindDevice find, SumPlans& sums,
+                           PendingRuns* pending);
+
+struct VariablePart {
+  const Lowered& lowered;
+  std::span<keel_array* const> feeds;
+  const std::vector<bool>& shared;  // by feed: the program may write it, so variables need a copy
+  std::span<ArrayRef> results;
+};
+absl::Status RunVariablePart(const VariablePart& part, FindDevice find, SumPlans& sums, PendingRuns* pending);
+
+}  // namespace keel
