@@ -5,6 +5,8 @@
 // if an operand is symbolic, adds a node. Errors name the op, the types of the operands and the position.
 #ifndef KEEL_OPERATORS_HPP
 #define KEEL_OPERATORS_HPP
+#include <atomic>
+
 #include "ints.hpp"
 #include "tensor.hpp"
 
@@ -202,6 +204,10 @@ inline keel_rc apply_op(keel_op* op, bool to_trace, keel_array* const* in, size_
   return keel_apply(op, in, n_in, out.data(), n_out, error);
 }
 
+/// Whether an op has met an operand in device memory. Until then quick() does not ask each operand where it
+/// is.
+inline std::atomic<bool> met_device_memory{false};
+
 /// Where an op on these operands runs: in a Scope on its device, otherwise on the device that holds an
 /// operand. Nodes of a trace have the current device.
 inline Home& home_of(std::span<keel_array* const> in, bool to_trace) {
@@ -213,6 +219,7 @@ inline Home& home_of(std::span<keel_array* const> in, bool to_trace) {
     return home;
   for (keel_array* a : in)
     if (keel_array_symbolic(a)) return home;
+  met_device_memory.store(true, std::memory_order_relaxed);
   return home.family().at(home.context(), device);
 }
 
@@ -254,7 +261,8 @@ Tensor quick(OpId id, const Place& where, const Operands&... in) {
     const bool to_trace = belongs_to_trace(id, false);
     if (this_trace) [[unlikely]]
       note_place(this_trace, where);
-    keel_op* op = home_of(raw, to_trace).op(id);
+    Home& home = met_device_memory.load(std::memory_order_relaxed) ? home_of(raw, to_trace) : here();
+    keel_op* op = home.op(id);
     if (apply_op(op, to_trace, raw, sizeof...(in), {&out, 1}, nullptr) == KEEL_OK) [[likely]]
       return Tensor(Array(out));
   }
