@@ -24,10 +24,13 @@ inline bool is_big(const keel_array* array) {
   return size >= kBig || view.device.type > kHostMemory;
 }
 
-/// As apply_quick, without the GIL: for large arrays, and for arrays in device memory.
+/// The rest of apply_quick: large arrays, and arrays in device memory, without the GIL; a paused tape.
 template <size_t n>
-PyObject* apply_big(keel::OpId id, PyObject* const* in, keel_array* const (&raw)[n]) noexcept {
+[[gnu::noinline]] PyObject* apply_rest(keel::OpId id, PyObject* const* in,
+                                       keel_array* const (&raw)[n]) noexcept {
   using namespace keel::detail;
+  if (this_tape && !this_tape->handle) return apply_plain(id, in, n);
+  note_line();
   keel_array* out = nullptr;
   try {
     const bool to_trace = belongs_to_trace(id, false);
@@ -51,11 +54,9 @@ inline PyObject* apply_quick(keel::OpId id, PyObject* const* in) noexcept {
     raw[k] = array_of(in[k]);
     big = big || is_big(raw[k]);
   }
-  if (this_tape && !this_tape->handle) [[unlikely]]
-    return apply_plain(id, in, n);
+  if (big || (this_tape && !this_tape->handle)) [[unlikely]]
+    return apply_rest<n>(id, in, raw);
   note_line();
-  if (big) [[unlikely]]
-    return apply_big<n>(id, in, raw);
   try {
     if (apply_op(here().op(id), belongs_to_trace(id, false), raw, n, {&out, 1}, nullptr) == KEEL_OK)
         [[likely]]
