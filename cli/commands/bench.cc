@@ -42,7 +42,7 @@ void add_machine(Json& json, const MachineWatch::Seen& seen, double drift) {
                          {"mhz_last", seen.mhz_last}};
 }
 
-void print_text(const Json& json) {
+void print_measured(const Json& json) {
   auto ms = [&](const char* key) { return json.at(key).get<double>(); };
   fmt::print("{} on {}, {} runs, {} threads\n", cell(json.at("file")), cell(json.at("device")),
              cell(json.at("n")), cell(json.at("threads")));
@@ -112,7 +112,7 @@ int bench_command(const Args& args) {
                    {"rss_growth_bytes", static_cast<int64_t>(peak_rss() - rss)}});
   add_machine(json, seen, summary.drift);
   if (interrupted()) json["stopped"] = "by Ctrl-C";
-  args.json ? print_json(json) : print_text(json);
+  args.json ? print_json(json) : print_measured(json);
   if (interrupted())
     return report_interrupted("bench", static_cast<int64_t>(times.size()), args.runs, "runs");
   return kOk;

@@ -189,7 +189,8 @@ function(keel_flatbuffer target schema)
 endfunction()
 
 # Most of a file's compile time goes into headers that its neighbours include, too. Files of one folder therefore share a
-# namespace: names in anonymous namespaces differ between them.
+# namespace: names in anonymous namespaces differ between them, and from functions in headers, of which they would otherwise
+# become overloads that a neighbour calls.
 function(keel_compile_together target count)
   if(NOT KEEL_TOGETHER)
     return()
