@@ -8,6 +8,7 @@
 #include "kernel/api/handles.h"
 #include "kernel/graph/constant.h"
 #include "kernel/graph/op_facts.h"
+#include "kernel/plan/make_plan.h"
 #include "kernel/plugin/host.h"
 #include "kernel/trace/trace.h"
 
@@ -58,7 +59,7 @@ KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op,
   PlanOptions options = op.context->Options();
   options.results_on_device = options.eager = true;
   ASSIGN_OR_RETURN(entry->plan,
-                   Plan::Make(*graph, op.device, feeds, graph->nodes[node].out, {&node, 1}, options));
+                   MakePlan({graph, op.device, feeds, graph->nodes[node].out, {&node, 1}}, options));
   if (op.quick_there)
     op.quick_there->Learn(in, n, entry->plan);
   else

@@ -64,7 +64,7 @@ keel_rc keel_module_optimize(keel_module* m, const char* entry, const char* devi
         if (!report) return absl::OkStatus();
         Json json;
         json.BeginObject();
-        WriteReport(json, done);
+        done.Write(json);
         json.EndObject();
         return GiveText(json.Take(), report);
       });

@@ -3,7 +3,7 @@
 
 #include "kernel/api/call.h"
 #include "kernel/graph/node_effects.h"
-#include "kernel/plan/place.h"
+#include "kernel/plan/make_plan.h"
 
 using namespace keel;
 
@@ -158,15 +158,15 @@ void Add(std::string* key, const std::vector<uint32_t>& numbers) {
 
 // By numbers, since names may change in a graph under construction.
 absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const Prepared& p) {
-  Optimizer optimizer{&s.module->context->passes, s.passes};
+  const Optimizer optimizer{&s.module->context->passes, s.passes};
+  const PlanRequest request{s.graph, s.device, p.feeds, p.fetches, p.targets};
   PlanOptions options = s.options;
-  std::vector<bool> needed = NeededNodes(*s.graph, p.feeds, p.fetches, p.targets);
-  RETURN_IF_ERROR(CheckFed(*s.graph, p.feeds, p.fetches, needed));
+  std::vector<bool> needed = request.Needed();
+  RETURN_IF_ERROR(CheckFed(request, needed));
   options.nodes = needed.size();
   options.needed = static_cast<size_t>(std::count(needed.begin(), needed.end(), true));
-  if (NeedsPlacing(*s.graph, s.placing))
-    return Plan::MakePlaced(*s.graph, s.device, s.placing, optimizer, p.feeds, p.fetches, p.targets, options);
-  return optimizer.Make(*s.graph, s.device, p.feeds, p.fetches, p.targets, options);
+  if (NeedsPlacing(*s.graph, s.placing)) return MakePlacedPlan(request, s.placing, optimizer, options);
+  return keel::MakePlan(request, options, optimizer);
 }
 
 absl::StatusOr<std::shared_ptr<Prepared>> FindPlan(SessionState& s, const char* const* feeds,
@@ -212,7 +212,8 @@ absl::StatusOr<FeedCast> MakeCast(const SessionState& s, DType from, int32_t ran
   dtype.kind = KEEL_ATTR_DTYPE;
   dtype.i = static_cast<int64_t>(to);
   ASSIGN_OR_RETURN(NodeId node, graph->AddNode(cast, {x}, {{"to", dtype}}));
-  ASSIGN_OR_RETURN(auto plan, Plan::Make(*graph, s.device, {&x, 1}, graph->nodes[node].out, {}, s.options));
+  ASSIGN_OR_RETURN(auto plan,
+                   keel::MakePlan({graph, s.device, {&x, 1}, graph->nodes[node].out, {}}, s.options));
   return FeedCast{std::move(module), std::move(plan)};
 }
 

@@ -13,6 +13,8 @@
 
 namespace keel {
 
+class Json;
+
 // The selection of passes. `only`: exactly these; otherwise the passes of the level, with some enabled or
 // disabled by name.
 struct PassChoice {
@@ -45,6 +47,7 @@ struct PassReport {
   uint64_t Edits() const;
   void Add(PassRun run);  // accumulates runs of the same pass
   void Add(const PassReport& more);
+  void Write(Json& json) const;  // the members "level", "passes", "dumps"
 };
 
 class Passes {

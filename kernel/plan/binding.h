@@ -1,14 +1,11 @@
-// binding.h: the second half of planning. A Binding is a lowered graph with a number for each symbol: sizes,
-// checks, prepared launches and the arena offset of each value. A graph without symbols has one binding.
+// binding.h: a lowered graph with a number for each symbol: sizes, prepared launches and the arena offset of
+// each value. bind.h makes it. A graph without symbols has one binding.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "kernel/plan/lower.h"
-#include "kernel/plan/step.h"
+#include "kernel/plan/lowered.h"
 
 namespace keel {
 
@@ -26,9 +23,32 @@ struct Section {
   bool parallel = false;
 };
 
-class Runner;
-struct ControlBinding;  // control.h
-struct DevicePool;      // device_runner.h
+struct Binding;
+struct DevicePool;  // device_runner.h
+
+// How the operands of a step map to the inputs of its bodies.
+struct BodyLayout {
+  size_t skip = 0;                   // leading operands not passed to the bodies: the predicate or index
+  size_t carry = 0;                  // number of carried values, the first inputs
+  size_t first_sliced = ~size_t{0};  // inputs from here on are one entry of the first dim per iteration
+  size_t trailing = 0;               // last operands not passed to the bodies: the number of iterations
+  bool IsSliced(size_t i) const { return i >= first_sliced; }
+  bool IsBranch() const { return skip > 0; }  // exactly one body runs, once
+};
+
+constexpr uint64_t kGivenInPlace = ~uint64_t{0};  // instead of a buffer offset: entries are not copied
+
+// The bindings of the bodies of a control step (control.h), and the layout of its scratch.
+struct ControlBinding {
+  BodyLayout layout;
+  std::vector<std::shared_ptr<Binding>> bodies;
+  // Offsets of buffers in the scratch: of carried values, then of sliced operands, then of stacked results.
+  std::vector<uint64_t> buffers;
+  int64_t length = 0;      // iterations of a scan
+  uint64_t flag_at = 0;    // offset of the predicate of a while
+  uint64_t frames_at = 0;  // offset of the memory of the bodies, which run one at a time
+  uint64_t bytes = 0;      // size of the scratch
+};
 
 // The schedule of the steps and the storage of all values.
 struct MemoryPlan {
@@ -43,36 +63,16 @@ struct MemoryPlan {
 };
 
 struct Binding : MemoryPlan {
-  Binding();
-  ~Binding();
   std::vector<int64_t> symbols;
   std::vector<std::vector<int64_t>> shapes;               // by value
   std::vector<int64_t> counts;                            // by value: number of elements
   std::vector<std::shared_ptr<Launch>> launches;          // by step
   std::vector<std::unique_ptr<ControlBinding>> controls;  // by step; null: the step has no bodies
 
-  static constexpr size_t kPool = 8;  // idle runners kept; more threads create more, which are then dropped
-  std::atomic<Runner*> pool[kPool] = {};
-  std::unique_ptr<DevicePool> device;  // null: host memory
+  std::shared_ptr<DevicePool> device;  // null: host memory
 };
 
-// Solves for the number of each symbol, given the shapes of the feeds. Errors name the parameter, its fed
-// shape and its type. `known` (for bodies, by symbol): numbers of the enclosing plan; with it, an unsolved
-// symbol is an error.
-using KnownSymbols = std::vector<std::optional<int64_t>>;
-absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
-                                                 std::span<const std::span<const int64_t>> fed,
-                                                 const KnownSymbols* known = nullptr);
-
-absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vector<int64_t> symbols,
-                                              const PlanOptions& options);
-
-// memory.cc: completes `schedule`, whose sections and scratch are set, with the storage of all values.
-MemoryPlan PlanMemory(const Lowered& lowered, const PlanOptions& options, const Binding& binding,
-                      const MemoryPlan& schedule);
-
-// Alignment in bytes of values and scratch in the memory of a run.
-uint64_t AlignmentOf(const Lowered& lowered);
+// Size of a value in bytes.
 inline uint64_t BytesOf(const Lowered& lowered, const Binding& b, uint32_t v) {
   return static_cast<uint64_t>(b.counts[v]) * SizeOf(lowered.values[v].type.dtype);
 }

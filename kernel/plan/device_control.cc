@@ -1,6 +1,7 @@
 // device_control.cc: control steps on a device with its own memory. Bodies encode their launches on the
 // compute queue of the run. The host waits only for predicates and effects, and releases the queue meanwhile.
 #include "kernel/plan/device_runner.h"
+#include "kernel/plan/frame.h"
 #include "kernel/plan/step.h"
 
 namespace keel {

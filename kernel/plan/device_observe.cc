@@ -1,9 +1,8 @@
-// device_observe.cc: uploads of constants, errors of launches, and observed runs. Normal runs are in
+// device_observe.cc: errors of launches, and observed runs. Normal runs are in
 // device_runner.cc.
 #include <algorithm>
 
 #include "kernel/plan/device_runner.h"
-#include "kernel/plan/fold.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
@@ -19,35 +18,6 @@ absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string
                           : "an index out of range or a division by zero",
             ", found by device ", device, " during the launch");
   return Annotate(StepError(status, step), kErrorPlugin, step.impl->plugin->name);
-}
-
-DeviceConstants::~DeviceConstants() {
-  for (const Allocation& piece : pieces) device->pool().Free(piece, used);
-}
-
-absl::Status UploadConstants(Lowered* lowered) {
-  std::vector<bool> needed = NeededConstants(*lowered);
-  auto all = std::make_shared<DeviceConstants>();
-  all->device = lowered->accelerator;
-  all->pieces.resize(needed.size());
-  std::vector<Stager::UploadPart> parts;
-  for (size_t i = 0; i < needed.size(); i++) {
-    if (!needed[i]) continue;
-    const Constant& constant = lowered->constants[i];
-    ASSIGN_OR_RETURN(all->pieces[i], all->device->pool().Allocate(constant.bytes, KEEL_QUEUE_TRANSFER));
-    parts.push_back({constant.data, AddressOf(all->pieces[i]), constant.bytes});
-  }
-  struct Uploading {  // also when memory runs out
-    DeviceConstants& all;
-    bool failed = true;
-    ~Uploading() {
-      if (failed) all.used = all.device->Encoded();
-    }
-  } uploading{*all};
-  RETURN_IF_ERROR(all->device->stager().Upload(parts, &all->used.of[KEEL_QUEUE_TRANSFER]));
-  uploading.failed = false;
-  lowered->uploaded = std::move(all);
-  return absl::OkStatus();
 }
 
 // Submits each launch separately, so that the host can read its values before the next launch.

@@ -1,5 +1,5 @@
-// device_runner.cc: construction and normal runs of a DeviceRunner. Constants, observed runs and constant
-// folding are in device_observe.cc.
+// device_runner.cc: construction and normal runs of a DeviceRunner. Observed runs are in
+// device_observe.cc.
 #include "kernel/plan/device_runner.h"
 
 #include <algorithm>

@@ -20,18 +20,9 @@
 #include "kernel/device/move.h"
 #include "kernel/plan/binding.h"
 #include "kernel/plan/control.h"
-#include "kernel/plan/runner.h"
+#include "kernel/plan/device_constants.h"
 
 namespace keel {
-
-// The constants of a plan on its device: uploaded once, shared by all bindings and runs.
-struct DeviceConstants {
-  std::shared_ptr<Accelerator> device;
-  std::vector<Allocation> pieces;  // by constant; empty if no launch and no fetch reads it
-  Batches used;                    // of the uploads
-  ~DeviceConstants();
-};
-absl::Status UploadConstants(Lowered* lowered);  // does not wait
 
 class DeviceRunner : private Machine {
  public:

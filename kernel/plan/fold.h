@@ -3,9 +3,17 @@
 // memory, else on PlanOptions::host: a launch, an upload and a wait for each would make planning slow.
 #pragma once
 
-#include "kernel/plan/lower.h"
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel/plan/lowered.h"
+#include "kernel/plan/options.h"
 
 namespace keel {
+
+// Limit of the total size of folded constants; further steps run in each run.
+inline constexpr uint64_t kMaxFoldedBytes = uint64_t{2} << 30;
 
 bool MentionsSymbols(const Lowered& lowered, const Step& step);
 // Whether all operands are constant and the results fit in kMaxFoldedBytes together with *folded_bytes; if

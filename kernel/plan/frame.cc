@@ -10,15 +10,6 @@
 
 namespace keel {
 
-absl::Status RunState::Show(const Lowered& lowered, size_t step, const keel_call& call, const Moment* when) {
-  const Moment last{0, shown, Now()};
-  bool go_on = observe(arg, lowered, step, call, when ? *when : last);
-  shown = Now();
-  if (go_on) return absl::OkStatus();
-  return Error(absl::StatusCode::kCancelled, "stopped after \"", lowered.steps[step].name,
-               "\" by its observer");
-}
-
 Frame::~Frame() = default;
 
 bool Frame::PassesThrough(size_t i) const {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernel/plan/core.h"
-#include "kernel/plan/frame.h"
+#include "kernel/plan/run_state.h"
 
 namespace keel {
 

@@ -5,8 +5,6 @@
 #include <functional>
 #include <queue>
 
-#include "kernel/plan/control.h"
-
 namespace keel {
 namespace {
 

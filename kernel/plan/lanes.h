@@ -11,7 +11,8 @@
 #include <mutex>
 #include <vector>
 
-#include "kernel/plan/frame.h"
+#include "kernel/plan/binding.h"
+#include "kernel/plan/run_state.h"
 
 namespace keel {
 

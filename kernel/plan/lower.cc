@@ -25,14 +25,14 @@ class Lowering : public BodySink {
   Lowering(const Graph& graph, Lowered& out, const PlanOptions& options)
       : graph_(&graph), out_(out), options_(options) {}
 
-  absl::Status Run(std::span<const ValueId> feeds, std::span<const ValueId> fetches,
-                   std::span<const NodeId> targets) {
+  absl::Status Run(const PlanRequest& request) {
+    const auto feeds = request.feeds;
     map_.assign(graph_->values.size(), kNoValue);
     for (size_t i = 0; i < feeds.size(); i++) RETURN_IF_ERROR(AddFeed(feeds[i], static_cast<uint32_t>(i)));
     RETURN_IF_ERROR(AddRules());
-    RETURN_IF_ERROR(AddNodes(NeededNodes(*graph_, feeds, fetches, targets)));
+    RETURN_IF_ERROR(AddNodes(request.Needed()));
     if (!options_.probe) RETURN_IF_ERROR(MissingError());
-    for (ValueId v : fetches) {
+    for (ValueId v : request.fetches) {
       ASSIGN_OR_RETURN(uint32_t value, Mapped(v));
       out_.fetches.push_back(value);
     }
@@ -243,7 +243,7 @@ class Lowering : public BodySink {
       PlanOptions options = options_;
       options.prefix = absl::StrCat(body.name, "/");
       ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered,
-                       Lower(body, out_.device, body.params, body.results, BodyTargets(body), options));
+                       Lower({&body, out_.device, body.params, body.results, BodyTargets(body)}, options));
       for (const auto& [node, what] : lowered->lacking) out_.lacking[node_].insert(what.begin(), what.end());
       step.bodies.push_back(std::move(lowered));
     }
@@ -411,12 +411,12 @@ class Lowering : public BodySink {
 
 }  // namespace
 
-absl::Status CheckFed(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
-                      const std::vector<bool>& needed) {
+absl::Status CheckFed(const PlanRequest& request, const std::vector<bool>& needed) {
+  const Graph& graph = *request.graph;
   std::vector<bool> open(graph.values.size());
   for (ValueId v : graph.params) open[v] = true;
-  for (ValueId v : feeds) open[v] = false;
-  for (ValueId v : fetches)
+  for (ValueId v : request.feeds) open[v] = false;
+  for (ValueId v : request.fetches)
     if (open[v]) return NotFed(graph, v);
   for (size_t n = 0; n < needed.size(); n++)
     for (ValueId v : graph.nodes[n].in)
@@ -424,10 +424,9 @@ absl::Status CheckFed(const Graph& graph, std::span<const ValueId> feeds, std::s
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,
-                                               std::span<const ValueId> feeds,
-                                               std::span<const ValueId> fetches,
-                                               std::span<const NodeId> targets, const PlanOptions& options) {
+absl::StatusOr<std::unique_ptr<Lowered>> Lower(const PlanRequest& request, const PlanOptions& options) {
+  const Graph& graph = *request.graph;
+  Device* device = request.device;
   auto out = std::make_unique<Lowered>();
   out->name = graph.name;
   out->catalogue = graph.module->catalogue;
@@ -436,7 +435,7 @@ absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* devic
   if (!device->host_memory()) {
     ASSIGN_OR_RETURN(out->accelerator, Accelerator::Of(*device));
   }
-  RETURN_IF_ERROR(Lowering(graph, *out, options).Run(feeds, fetches, targets));
+  RETURN_IF_ERROR(Lowering(graph, *out, options).Run(request));
   std::vector<bool> needed = NeededConstants(*out);
   for (size_t i = 0; i < needed.size(); i++)
     if (!needed[i]) out->constants[i] = {"", out->constants[i].type, nullptr, 0, nullptr, false};

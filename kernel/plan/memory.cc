@@ -8,7 +8,7 @@
 #include <set>
 
 #include "kernel/base/align.h"
-#include "kernel/plan/binding.h"
+#include "kernel/plan/bind.h"
 #include "kernel/plan/sub_buffers.h"
 
 namespace keel {

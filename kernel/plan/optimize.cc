@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<Constant>> Evaluate(Device* device, const PlanOptions
   plain.memory = options.memory;
   plain.exact_convolution = options.exact_convolution;
   const std::vector<ValueId>& out = alone->nodes[made].out;
-  ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, Plan::Make(*alone, device, {}, out, {}, plain));
+  ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, Plan::Make({alone, device, {}, out, {}}, plain));
   std::vector<ArrayRef> results(out.size());
   RETURN_IF_ERROR(plan->Run({}, results));
   std::vector<Constant> constants;
@@ -44,11 +44,16 @@ PassTarget TargetOf(Device* device, const PlanOptions& options) {
 }
 
 // The graph with feeds, fetches and targets as a PassGraph; ToPlannedGraph converts back.
-PassGraph ToPassGraph(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
-                      std::span<const NodeId> targets) {
-  PassGraph start{nullptr, &graph, {feeds.begin(), feeds.end()}, {fetches.begin(), fetches.end()}, {},
-                  {},      true};
-  for (NodeId n : targets) {
+PassGraph ToPassGraph(const PlanRequest& request) {
+  const Graph& graph = *request.graph;
+  PassGraph start{nullptr,
+                  &graph,
+                  {request.feeds.begin(), request.feeds.end()},
+                  {request.fetches.begin(), request.fetches.end()},
+                  {},
+                  {},
+                  true};
+  for (NodeId n : request.targets) {
     const Node& node = graph.nodes[n];
     if (!node.out.empty()) start.roots.push_back(node.out[0]);
     if (MustRun(graph, node)) start.effects.push_back(n);
@@ -80,33 +85,33 @@ void DropPages(const Module& module) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Plan>> Optimizer::Make(const Graph& graph, Device* device,
-                                                      std::span<const ValueId> feeds,
-                                                      std::span<const ValueId> fetches,
-                                                      std::span<const NodeId> targets,
-                                                      PlanOptions options) const {
-  TimedBlock block("plan", graph.name);
-  block.Note("device", device->name());
-  if (!passes) return Plan::Make(graph, device, feeds, fetches, targets, options);
-  PassGraph start = ToPassGraph(graph, feeds, fetches, targets);
-  auto report = std::make_shared<PassReport>();
-  ASSIGN_OR_RETURN(PassGraph end, passes->Run(start, TargetOf(device, options), choice, report.get()));
-  DropPages(*graph.module);
-  options.passes = report;
-  if (!end.owner) return Plan::Make(graph, device, feeds, fetches, targets, options);
-  PlannedGraph best = ToPlannedGraph(end, fetches.size());
-  return Plan::Make(*best.graph, device, best.feeds, best.fetches, best.targets, options);
+absl::StatusOr<PlannedGraph> Optimizer::Run(const PlanRequest& request, PlanOptions* options) const {
+  PassGraph start = ToPassGraph(request), end;
+  if (passes) {
+    auto report = std::make_shared<PassReport>();
+    ASSIGN_OR_RETURN(end, passes->Run(start, TargetOf(request.device, *options), choice, report.get()));
+    DropPages(*request.graph->module);
+    options->passes = report;
+  }
+  if (end.owner) return ToPlannedGraph(end, request.fetches.size());
+  return PlannedGraph{nullptr,
+                      request.graph,
+                      {request.feeds.begin(), request.feeds.end()},
+                      {request.fetches.begin(), request.fetches.end()},
+                      {request.targets.begin(), request.targets.end()}};
 }
 
-absl::StatusOr<PlannedGraph> WriteOutEffects(const Graph& graph, Device* device,
-                                             std::span<const ValueId> feeds, std::span<const ValueId> fetches,
-                                             std::span<const NodeId> targets) {
-  PassGraph start = ToPassGraph(graph, feeds, fetches, targets);
-  Rewrite work(start, {device, nullptr});
+absl::StatusOr<std::shared_ptr<Plan>> Optimizer::Make(const PlanRequest& request, PlanOptions options) const {
+  ASSIGN_OR_RETURN(PlannedGraph best, Run(request, &options));
+  return Plan::Make(best.Request(request.device), options);
+}
+
+absl::StatusOr<PlannedGraph> WriteOutEffects(const PlanRequest& request) {
+  Rewrite work(ToPassGraph(request), {request.device, nullptr});
   for (NodeId n = CallWithEffects(work); n != kNoValue; n = CallWithEffects(work))
     RETURN_IF_ERROR(work.Inline(n));
   ASSIGN_OR_RETURN(PassGraph end, work.Finish());
-  return ToPlannedGraph(end, fetches.size());
+  return ToPlannedGraph(end, request.fetches.size());
 }
 
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,
@@ -118,32 +123,6 @@ absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const Pas
   DropPages(*graph.module);
   if (end.owner) DropUnused(end.owner.get(), graph.module->graphs.size());
   return end.owner;
-}
-
-void WriteReport(Json& json, const PassReport& report) {
-  json.Key("level").Int(report.level);
-  json.Key("passes").BeginArray();
-  for (const PassRun& run : report.runs) {
-    json.BeginObject();
-    json.Key("name").String(run.name);
-    json.Key("plugin").String(run.plugin);
-    json.Key("ms").Double(run.ms);
-    json.Key("edits").Int(static_cast<int64_t>(run.edits));
-    for (const auto& [key, text] :
-         {std::pair("error", &run.error), std::pair("diff", &run.diff), std::pair("skipped", &run.skipped)})
-      if (!text->empty()) json.Key(key).String(*text);
-    json.EndObject();
-  }
-  json.EndArray();
-  if (report.dumps.empty()) return;
-  json.Key("dumps").BeginArray();
-  for (const PassDump& dump : report.dumps) {
-    json.BeginObject();
-    json.Key("pass").String(dump.pass);
-    json.Key("text").String(dump.text);
-    json.EndObject();
-  }
-  json.EndArray();
 }
 
 }  // namespace keel

@@ -1,15 +1,13 @@
-// parts.cc: splits a placed graph into parts; parts_run.cc runs them. Nodes keep the order that operands and
-// effects require; within it, all nodes that can run on the current device precede the first node of another
-// device.
+// parts.cc: splits a placed graph into parts, and reports them; parts_run.cc runs them. Nodes keep the order
+// that operands and effects require; within it, all nodes that can run on the current device precede the
+// first node of another device.
 #include <algorithm>
 #include <map>
 #include <queue>
 #include <set>
 
 #include "kernel/graph/node_effects.h"
-#include "kernel/plan/control.h"
-#include "kernel/plan/optimize.h"
-#include "kernel/plan/place.h"
+#include "kernel/plan/parts.h"
 #include "kernel/plan/variable_steps.h"
 
 namespace keel {
@@ -20,7 +18,7 @@ using Group = std::vector<const PlacedNode*>;
 // Divides the nodes into groups in execution order; each group is on one device.
 class Grouping {
  public:
-  Grouping(const Graph& graph, const std::vector<PlacedNode>& placed) : placed_(placed) {
+  Grouping(const Graph& graph, std::span<const PlacedNode> placed) : placed_(placed) {
     std::vector<size_t> maker(graph.values.size(), kNone);
     uses_.resize(graph.module->variables.size());
     next_.resize(placed.size());
@@ -95,7 +93,7 @@ class Grouping {
     return best;
   }
 
-  const std::vector<PlacedNode>& placed_;
+  std::span<const PlacedNode> placed_;
   size_t last_effect_ = kNone;
   std::vector<Uses> uses_;  // by variable
   std::vector<std::vector<size_t>> next_;
@@ -109,21 +107,15 @@ std::string MemoryOf(const Device* device) {
 
 class Splitter {
  public:
-  Splitter(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
-           std::span<const NodeId> targets, const Optimizer& optimizer, const PlanOptions& options)
-      : graph_(graph),
-        feeds_(feeds),
-        fetches_(fetches),
-        targets_(targets),
-        optimizer_(optimizer),
-        options_(options) {}
+  Splitter(const PlanRequest& request, const Optimizer& optimizer, const PlanOptions& options)
+      : request_(request), graph_(*request.graph), optimizer_(optimizer), options_(options) {}
 
-  absl::StatusOr<std::unique_ptr<Parts>> Run(const std::vector<Group>& groups, Device* device) {
+  absl::StatusOr<std::unique_ptr<Parts>> Run(const std::vector<Group>& groups) {
     auto parts = std::make_unique<Parts>();
     made_in_.assign(graph_.values.size(), -1);
     feed_of_.assign(graph_.values.size(), kNoValue);
     slot_.assign(graph_.values.size(), kNoValue);
-    for (uint32_t i = 0; i < feeds_.size(); i++) feed_of_[feeds_[i]] = i;
+    for (uint32_t i = 0; i < request_.feeds.size(); i++) feed_of_[request_.feeds[i]] = i;
     for (size_t g = 0; g < groups.size(); g++)
       for (const PlacedNode* p : groups[g])
         for (ValueId v : graph_.nodes[p->node].out)
@@ -131,8 +123,8 @@ class Splitter {
     FindLeaving(groups);
     for (size_t g = 0; g < groups.size(); g++)
       RETURN_IF_ERROR(AddPart(groups[g], static_cast<int>(g), *parts));
-    RETURN_IF_ERROR(AddPassthrough(device, *parts));
-    for (ValueId v : fetches_) parts->fetches.push_back(Slot(v));
+    RETURN_IF_ERROR(AddPassthrough(*parts));
+    for (ValueId v : request_.fetches) parts->fetches.push_back(Slot(v));
     parts->slots = slots_;
     parts->results_on_device = options_.results_on_device;
     FindLastUses(*parts);
@@ -154,7 +146,7 @@ class Splitter {
         for (ValueId v : graph_.nodes[p->node].in)
           if (v != kNoValue && made_in_[v] >= 0 && made_in_[v] != static_cast<int>(g))
             leaving_[static_cast<size_t>(made_in_[v])].insert(v);
-    for (ValueId v : fetches_)
+    for (ValueId v : request_.fetches)
       if (made_in_[v] >= 0) leaving_[static_cast<size_t>(made_in_[v])].insert(v);
   }
 
@@ -176,7 +168,8 @@ class Splitter {
         if (feed_of_[v] != kNoValue) entering.insert(v);
     std::vector<NodeId> also;
     for (const PlacedNode* p : group)  // targets, and nodes with effects
-      if (MustRun(graph_, graph_.nodes[p->node]) || std::ranges::find(targets_, p->node) != targets_.end())
+      if (MustRun(graph_, graph_.nodes[p->node]) ||
+          std::ranges::find(request_.targets, p->node) != request_.targets.end())
         also.push_back(p->node);
     const std::set<ValueId>& leaving = leaving_[static_cast<size_t>(g)];
     return Add(group[0]->device, {entering.begin(), entering.end()}, {leaving.begin(), leaving.end()}, also,
@@ -186,16 +179,16 @@ class Splitter {
   absl::Status Add(Device* device, std::vector<ValueId> in, const std::vector<ValueId>& out,
                    const std::vector<NodeId>& also, Parts& parts) {
     size_t used = in.size();
-    for (ValueId v : feeds_)  // the numbers of symbols are solved from the feeds of the whole plan
+    for (ValueId v : request_.feeds)  // the numbers of symbols are solved from the feeds of the whole plan
       if (Symbolic(v) && std::find(in.begin(), in.end(), v) == in.end()) in.push_back(v);
     PlanOptions options = options_;
     options.results_on_device = true;
     Parts::Part part{.device = device, .plan = nullptr, .feeds = {}, .results = {}, .last_use = {}};
     part.effects = device != VariableDevice() &&
                    std::ranges::any_of(also, [&](NodeId n) { return MustRun(graph_, graph_.nodes[n]); });
-    const Optimizer none{nullptr, {}};
+    const Optimizer none;
     const Optimizer& optimizer = device == VariableDevice() ? none : optimizer_;
-    ASSIGN_OR_RETURN(part.plan, optimizer.Make(graph_, device, in, out, also, options));
+    ASSIGN_OR_RETURN(part.plan, optimizer.Make({&graph_, device, in, out, also}, options));
     for (size_t i = 0; i < in.size(); i++) {
       bool outside = feed_of_[in[i]] != kNoValue;
       part.feeds.push_back({outside, outside ? feed_of_[in[i]] : Slot(in[i]), i < used});
@@ -207,15 +200,15 @@ class Splitter {
   }
 
   // Adds a part for fetches that no node computes: feeds and constants.
-  absl::Status AddPassthrough(Device* device, Parts& parts) {
+  absl::Status AddPassthrough(Parts& parts) {
     std::set<ValueId> passthrough;
-    for (ValueId v : fetches_)
+    for (ValueId v : request_.fetches)
       if (made_in_[v] < 0) passthrough.insert(v);
     if (passthrough.empty()) return absl::OkStatus();
     std::vector<ValueId> all(passthrough.begin(), passthrough.end()), in;
     for (ValueId v : all)
       if (feed_of_[v] != kNoValue) in.push_back(v);
-    return Add(device, in, all, {}, parts);
+    return Add(request_.device, in, all, {}, parts);
   }
 
   void FindLastUses(Parts& parts) const {
@@ -241,12 +234,11 @@ class Splitter {
     };
     for (const auto& [v, part] : entering_) add(v, home(v), MemoryOf(parts.parts[part].device));
     if (parts.results_on_device) return;
-    for (ValueId v : fetches_) add(v, home(v), "host");
+    for (ValueId v : request_.fetches) add(v, home(v), "host");
   }
 
+  const PlanRequest& request_;
   const Graph& graph_;
-  std::span<const ValueId> feeds_, fetches_;
-  std::span<const NodeId> targets_;
   const Optimizer& optimizer_;
   const PlanOptions& options_;
   std::vector<int> made_in_;       // by value: the group that computes it; -1: none
@@ -259,57 +251,61 @@ class Splitter {
 
 }  // namespace
 
-std::shared_ptr<const PassReport> Plan::JoinPasses() const {
-  auto all = std::make_shared<PassReport>();
-  for (const Parts::Part& part : parts_->parts)
-    if (part.plan->options_.passes) all->Add(*part.plan->options_.passes);
-  return all;
-}
+Parts::Parts() = default;
+Parts::~Parts() = default;
 
-absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Device* device,
-                                                       const Placing& placing, const Optimizer& optimizer,
-                                                       std::span<const ValueId> feeds,
-                                                       std::span<const ValueId> fetches,
-                                                       std::span<const NodeId> targets,
-                                                       const PlanOptions& options) {
-  std::vector<bool> needed = NeededNodes(graph, feeds, fetches, targets);
-  for (NodeId n = 0; n < needed.size(); n++)
-    if (needed[n] && CallsEffects(graph, graph.nodes[n])) {
-      ASSIGN_OR_RETURN(PlannedGraph flat, WriteOutEffects(graph, device, feeds, fetches, targets));
-      return MakePlaced(*flat.graph, device, placing, optimizer, flat.feeds, flat.fetches, flat.targets,
-                        options);
-    }
-  ASSIGN_OR_RETURN(std::vector<PlacedNode> placed,
-                   Place(graph, device, placing, options.host, needed, feeds, fetches, targets));
-  // An observer sees host copies of values, also of those of variables.
-  if (!options.observe)
-    for (PlacedNode& p : placed)
-      if (p.device == HostDevice() && IsVariableOp(*graph.nodes[p.node].op))
-        p.device = VariableDevice(), p.why = "shares arrays";
-  std::vector<Group> groups = Grouping(graph, placed).Run();
-  bool one = groups.empty() || (groups.size() == 1 && groups[0][0]->device == device);
-  std::shared_ptr<Plan> plan;
+absl::StatusOr<std::unique_ptr<Parts>> Split(const PlanRequest& request, std::span<const PlacedNode> placed,
+                                             const Optimizer& optimizer, const PlanOptions& options) {
+  const Graph& graph = *request.graph;
+  const std::vector<Group> groups = Grouping(graph, placed).Run();
   auto parts = std::make_unique<Parts>();
-  if (one) {
-    ASSIGN_OR_RETURN(plan, optimizer.Make(graph, device, feeds, fetches, targets, options));
-  } else {
-    PlanOptions probe = options;
-    probe.observe = probe.probe = true;
-    ASSIGN_OR_RETURN(std::unique_ptr<Lowered> whole, Lower(graph, device, feeds, fetches, targets, probe));
-    ASSIGN_OR_RETURN(parts, Splitter(graph, feeds, fetches, targets, optimizer, options).Run(groups, device));
-    parts->value_of = std::move(whole->value_of);
+  if (groups.size() > 1 || (groups.size() == 1 && groups[0][0]->device != request.device)) {
+    ASSIGN_OR_RETURN(parts, Splitter(request, optimizer, options).Run(groups));
     parts->sums = std::make_unique<SumPlans>(graph.module->catalogue);
-    whole->steps.clear();
-    whole->accelerator.reset();
-    plan = std::shared_ptr<Plan>(new Plan(std::move(whole), options));
   }
   for (const PlacedNode& p : placed) {
     const Node& node = graph.nodes[p.node];
     parts->rows.push_back({graph.NodeName(p.node), std::string(OpName(*node.op)), p.device->name(), p.why});
   }
-  plan->parts_ = std::move(parts);
-  if (!one) plan->options_.passes = plan->JoinPasses();
-  return plan;
+  return parts;
+}
+
+std::vector<const Plan*> Parts::Plans() const {
+  std::vector<const Plan*> plans;
+  for (const Part& part : parts) plans.push_back(part.plan.get());
+  return plans;
+}
+
+// The device of each node with the reason, and the copies between memories, with their bytes if known.
+void Parts::Report(Json& json, const Lowered& whole, const Binding* binding) const {
+  json.Key("placement").BeginArray();
+  for (const Parts::Row& row : rows)
+    json.BeginObject()
+        .Key("node")
+        .String(row.node)
+        .Key("op")
+        .String(row.op)
+        .Key("device")
+        .String(row.device)
+        .Key("why")
+        .String(row.why)
+        .EndObject();
+  json.EndArray();
+  json.Key("copies").BeginArray();
+  for (const Parts::Crossing& c : crossings) {
+    uint32_t v = value_of[c.value];
+    json.BeginObject();
+    json.Key("value").String(whole.values[v].name);
+    json.Key("from").String(c.from);
+    json.Key("to").String(c.to);
+    if (binding) {
+      uint64_t bytes = SizeOf(whole.values[v].type.dtype);
+      for (int64_t d : binding->shapes[v]) bytes *= static_cast<uint64_t>(d);
+      json.Key("bytes").Int(static_cast<int64_t>(bytes));
+    }
+    json.EndObject();
+  }
+  json.EndArray();
 }
 
 }  // namespace keel

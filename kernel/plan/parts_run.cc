@@ -4,8 +4,7 @@
 #include <set>
 
 #include "kernel/device/move.h"
-#include "kernel/plan/control.h"
-#include "kernel/plan/place.h"
+#include "kernel/plan/parts.h"
 #include "kernel/plan/variable_steps.h"
 
 namespace keel {
@@ -135,9 +134,6 @@ class Running {
 };
 
 }  // namespace
-
-Parts::Parts() = default;
-Parts::~Parts() = default;
 
 absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                         void* arg, const Deadline* end) const {

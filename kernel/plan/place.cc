@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_join.h"
 
@@ -37,16 +38,15 @@ absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
   return absl::OkStatus();
 }
 
-// Nodes that the device can run neither with an impl nor with a body, and their missing ops.
-absl::StatusOr<std::map<NodeId, std::set<std::string>>> Lacking(const Graph& graph, Device* device,
-                                                                Device* host, std::span<const ValueId> feeds,
-                                                                std::span<const ValueId> wanted,
-                                                                std::span<const NodeId> targets) {
+// Nodes that a device can run neither with an impl nor with a body, and their missing ops.
+absl::StatusOr<std::map<NodeId, std::set<std::string>>> Lacking(PlanRequest request, Device* device,
+                                                                Device* host) {
   PlanOptions probe;
   probe.observe = probe.probe = true;
   probe.host = host;
+  request.device = device;
   RETURN_IF_ERROR(device->Open().status());
-  ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, wanted, targets, probe));
+  ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(request, probe));
   return std::move(lowered->lacking);
 }
 
@@ -63,13 +63,13 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
 }
 
 // The placed nodes that their device cannot run, and their missing ops.
-absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(
-    const Graph& graph, std::vector<PlacedNode>& placed, Device* host, std::span<const ValueId> feeds,
-    std::span<const ValueId> wanted, std::span<const NodeId> targets) {
+absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(const PlanRequest& request,
+                                                                            std::vector<PlacedNode>& placed,
+                                                                            Device* host) {
   std::map<Device*, std::map<NodeId, std::set<std::string>>> by_device;
   for (const PlacedNode& p : placed)
     if (!by_device.contains(p.device)) {
-      ASSIGN_OR_RETURN(by_device[p.device], Lacking(graph, p.device, host, feeds, wanted, targets));
+      ASSIGN_OR_RETURN(by_device[p.device], Lacking(request, p.device, host));
     }
   std::vector<std::pair<PlacedNode*, std::string>> all;
   for (PlacedNode& p : placed) {
@@ -118,16 +118,16 @@ bool MatchesGlob(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device, const Placing& placing,
-                                              Device* host, const std::vector<bool>& needed,
-                                              std::span<const ValueId> feeds, std::span<const ValueId> wanted,
-                                              std::span<const NodeId> targets) {
+absl::StatusOr<std::vector<PlacedNode>> Place(const PlanRequest& request, const Placing& placing,
+                                              Device* host) {
+  const Graph& graph = *request.graph;
+  const std::vector<bool> needed = request.Needed();
   RETURN_IF_ERROR(CheckPatterns(graph, placing));
   std::vector<PlacedNode> placed;
   for (NodeId n = 0; n < graph.nodes.size(); n++) {
     if (!needed[n]) continue;
     const Node& node = graph.nodes[n];
-    PlacedNode p{n, device, "default"};
+    PlacedNode p{n, request.device, "default"};
     if (node.origin.device) {
       const std::string& scope = graph.module->devices[node.origin.device - 1];
       absl::StatusOr<Device*> found = placing.find(scope);
@@ -145,14 +145,14 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device
     if (IsCore(*node.op) && !p.device->host_memory()) p = {n, HostDevice(), "runs only on the host"};
     placed.push_back(std::move(p));
   }
-  ASSIGN_OR_RETURN(auto lacking, AllLacking(graph, placed, host, feeds, wanted, targets));
+  ASSIGN_OR_RETURN(auto lacking, AllLacking(request, placed, host));
   if (lacking.empty()) return placed;
   if (!placing.fallback) return LackError(graph, lacking);
   for (auto& [p, what] : lacking) {
     p->why = absl::StrCat("fallback: ", p->device->name(), " lacks ", what);
     p->device = placing.fallback;
   }
-  ASSIGN_OR_RETURN(lacking, AllLacking(graph, placed, host, feeds, wanted, targets));
+  ASSIGN_OR_RETURN(lacking, AllLacking(request, placed, host));
   return lacking.empty() ? absl::StatusOr<std::vector<PlacedNode>>(std::move(placed))
                          : LackError(graph, lacking);
 }

@@ -3,10 +3,7 @@
 #include "kernel/plan/plan.h"
 
 #include "absl/container/inlined_vector.h"
-#include "kernel/plan/control.h"
 #include "kernel/plan/device_runner.h"
-#include "kernel/plan/optimize.h"
-#include "kernel/plan/place.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
@@ -51,18 +48,17 @@ absl::Status PrepareSteps(Lowered* lowered) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Plan>> Plan::Make(const Graph& graph, Device* device,
-                                                 std::span<const ValueId> feeds,
-                                                 std::span<const ValueId> fetches,
-                                                 std::span<const NodeId> targets,
-                                                 const PlanOptions& options) {
-  RETURN_IF_ERROR(device->Open().status());
-  if (!device->host_memory() && NeedsHost(graph, NeededNodes(graph, feeds, fetches, targets)))
-    return MakePlaced(graph, device, {}, {nullptr, {}}, feeds, fetches, targets, options);
-  ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, fetches, targets, options));
+absl::StatusOr<std::shared_ptr<Plan>> Plan::Make(const PlanRequest& request, const PlanOptions& options) {
+  RETURN_IF_ERROR(request.device->Open().status());
+  ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(request, options));
   RETURN_IF_ERROR(PrepareSteps(lowered.get()));
   NumberSteps(lowered.get(), 0);
-  return std::shared_ptr<Plan>(new Plan(std::move(lowered), options));
+  return std::make_shared<Plan>(std::move(lowered), options);
+}
+
+void Plan::SetPlacement(std::unique_ptr<Placement> placement) {
+  placement_ = std::move(placement);
+  split_ = !placement_->Plans().empty();
 }
 
 absl::Status Plan::CheckFeeds(std::span<keel_array* const> in) const {
@@ -70,7 +66,7 @@ absl::Status Plan::CheckFeeds(std::span<keel_array* const> in) const {
   for (size_t i = 0; i < in.size(); i++) {
     const PlanValue& value = lowered_->values[lowered_->feeds[i]];
     if (in[i] && in[i]->dtype == value.type.dtype) {
-      if (in[i]->symbolic() || (in[i]->device_block() && !lowered_->accelerator && !parts_))
+      if (in[i]->symbolic() || (in[i]->device_block() && !lowered_->accelerator && !placement_))
         return NeedHostMemory(absl::StrCat("feed \"", value.name, "\""), in[i]);
       continue;
     }
@@ -122,10 +118,6 @@ absl::StatusOr<std::unique_ptr<Plan::Ready>> Plan::MakeReady(std::span<keel_arra
     const std::vector<int64_t>& shape = ready->binding->shapes[lowered_->feeds[i]];
     ready->feeds.push_back({TypeKey(in[i]->dtype, static_cast<int32_t>(shape.size())), shape.data()});
   }
-  for (auto& slot : ready->binding->pool) {
-    ready->runner.reset(slot.exchange(nullptr, std::memory_order_acquire));
-    if (ready->runner) return ready;
-  }
   ASSIGN_OR_RETURN(ready->runner, Runner::Make(*lowered_, *ready->binding, options_));
   return ready;
 }
@@ -141,7 +133,7 @@ absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<Array
   ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding, FindBinding(in));
   if (!lowered_->accelerator) {
     Deadline limit = EndOfRun(options_, end);  // one deadline for all parts
-    return parts_->Run(in, out, observer, arg, options_.timeout_ms ? &limit : nullptr);
+    return placement_->Run(in, out, observer, arg, options_.timeout_ms ? &limit : nullptr);
   }
   absl::InlinedVector<keel_array*, 8> feeds;
   std::vector<ArrayRef> copies;
@@ -165,8 +157,7 @@ absl::Status Plan::RunCold(std::span<keel_array* const> in, std::span<ArrayRef> 
 
 absl::Status Plan::RunWatched(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                               void* arg, const Deadline* end) {
-  if (lowered_->accelerator || (parts_ && !parts_->parts.empty()))
-    return RunElsewhere(in, out, observer, arg, end);
+  if (lowered_->accelerator || split_) return RunElsewhere(in, out, observer, arg, end);
   absl::InlinedVector<keel_array*, 8> feeds;
   std::vector<ArrayRef> copies;
   ASSIGN_OR_RETURN(std::unique_ptr<Ready> ready, MakeReady(in));
@@ -174,7 +165,7 @@ absl::Status Plan::RunWatched(std::span<keel_array* const> in, std::span<ArrayRe
   Watch watch{observer, arg};
   absl::Status status =
       ready->runner->Run({feeds.data(), feeds.size()}, out, observer ? Relay : nullptr, &watch, end);
-  GiveBack(std::move(ready));
+  idle_.Put(std::move(ready));
   return status;
 }
 

@@ -12,7 +12,8 @@
 #include "kernel/base/json.h"
 #include "kernel/base/mutex.h"
 #include "kernel/base/slot_cache.h"
-#include "kernel/plan/binding.h"
+#include "kernel/plan/bind.h"
+#include "kernel/plan/lower.h"
 #include "kernel/plan/runner.h"
 
 namespace keel {
@@ -25,26 +26,29 @@ struct Event {  // passed to the observer after each launch
 };
 using Observer = bool (*)(void* arg, const Lowered& lowered, const Event& event);
 
-struct Parts;      // place.h
-struct Placing;    // place.h
-struct Optimizer;  // optimize.h
+class Plan;
+
+// How a plan runs on several devices, and why (parts.h).
+class Placement {
+ public:
+  virtual ~Placement() = default;
+  virtual absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
+                           void* arg, const Deadline* end) const = 0;
+  virtual std::vector<const Plan*> Plans() const = 0;  // of the parts; none: the plan runs on its own device
+  // whole: of the plan of all parts.
+  virtual void Report(Json& json, const Lowered& whole, const Binding* binding) const = 0;
+};
 
 class Plan {
  public:
   ~Plan();
-  static absl::StatusOr<std::shared_ptr<Plan>> Make(const Graph& graph, Device* device,
-                                                    std::span<const ValueId> feeds,
-                                                    std::span<const ValueId> fetches,
-                                                    std::span<const NodeId> targets,
-                                                    const PlanOptions& options);
-  // A plan with nodes on several devices; each part is optimised for its device.
-  static absl::StatusOr<std::shared_ptr<Plan>> MakePlaced(const Graph& graph, Device* device,
-                                                          const Placing& placing, const Optimizer& optimizer,
-                                                          std::span<const ValueId> feeds,
-                                                          std::span<const ValueId> fetches,
-                                                          std::span<const NodeId> targets,
-                                                          const PlanOptions& options);
+  // A plan for one device, which must be able to run all needed nodes; see make_plan.h for others.
+  static absl::StatusOr<std::shared_ptr<Plan>> Make(const PlanRequest& request, const PlanOptions& options);
+  // lowered: the whole graph, for sizes and names.
+  Plan(std::unique_ptr<Lowered> lowered, PlanOptions options);
+  void SetPlacement(std::unique_ptr<Placement> placement);
   const Lowered& lowered() const { return *lowered_; }
+  const PlanOptions& options() const { return options_; }
   bool observable() const { return options_.observe || options_.profile; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }
@@ -61,7 +65,6 @@ class Plan {
   absl::StatusOr<std::string> Report(std::span<keel_array* const> in);
 
  private:
-  Plan(std::unique_ptr<Lowered> lowered, PlanOptions options);
   // A runner with its binding and the types of the feeds that it was built for.
   struct Ready {
     struct Feed {
@@ -82,18 +85,15 @@ class Plan {
                        const Deadline* end);
   std::unique_ptr<Ready> TakeIdle(std::span<keel_array* const> in);
   absl::StatusOr<std::unique_ptr<Ready>> MakeReady(std::span<keel_array* const> in);
-  void GiveBack(std::unique_ptr<Ready> ready);
-  static void Park(std::unique_ptr<Ready> ready);
   absl::Status CheckFeeds(std::span<keel_array* const> in) const;
   absl::Status RunElsewhere(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                             void* arg, const Deadline* end);
-  void ReportParts(Json& json, const Binding* binding) const;
-  std::shared_ptr<const PassReport> JoinPasses() const;  // of all parts
 
-  static constexpr size_t kBindings = 16, kIdle = 8;
+  static constexpr size_t kBindings = 16, kIdle = 16;
   SlotCache<Ready, kIdle> idle_;
-  std::shared_ptr<Lowered> lowered_;  // shared with outcomes of runs in flight
-  std::unique_ptr<Parts> parts_;      // of a placed plan
+  std::shared_ptr<Lowered> lowered_;      // shared with outcomes of runs in flight
+  std::unique_ptr<Placement> placement_;  // null: not placed
+  bool split_ = false;                    // runs in parts
   PlanOptions options_;
   Mutex mutex_;
   std::list<std::shared_ptr<Binding>> bindings_;  // most recently used first

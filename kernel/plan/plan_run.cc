@@ -15,21 +15,7 @@ bool Plan::Ready::Fits(std::span<keel_array* const> in) const {
 
 std::unique_ptr<Plan::Ready> Plan::TakeIdle(std::span<keel_array* const> in) {
   if (in.size() != inputs()) return nullptr;
-  return idle_.Take([&](const Ready& ready) { return ready.Fits(in); }, Park);
-}
-
-void Plan::GiveBack(std::unique_ptr<Ready> ready) {
-  if (std::unique_ptr<Ready> other = idle_.Put(std::move(ready))) Park(std::move(other));
-}
-
-// Returns the runner to the pool of its binding; if the pool is full, destroys it.
-void Plan::Park(std::unique_ptr<Ready> ready) {
-  for (auto& slot : ready->binding->pool) {
-    Runner* empty = nullptr;
-    if (!slot.compare_exchange_strong(empty, ready->runner.get(), std::memory_order_release)) continue;
-    ready->runner.release();
-    return;
-  }
+  return idle_.Take([&](const Ready& ready) { return ready.Fits(in); }, [](auto) {});
 }
 
 absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
@@ -39,7 +25,7 @@ absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out,
   std::unique_ptr<Ready> ready = observer || Timeline::ShowsRuns() ? nullptr : TakeIdle(in);
   if (ready) [[likely]] {
     absl::Status status = ready->runner->Run(in, out, nullptr, nullptr, end);
-    GiveBack(std::move(ready));
+    idle_.Put(std::move(ready));
     return status;
   }
   return RunCold(in, out, observer, arg, end);

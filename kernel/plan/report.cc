@@ -2,9 +2,8 @@
 #include <algorithm>
 
 #include "kernel/base/json.h"
-#include "kernel/plan/control.h"
-#include "kernel/plan/optimize.h"
-#include "kernel/plan/place.h"
+#include "kernel/pass/pass.h"
+#include "kernel/plan/plan.h"
 
 namespace keel {
 namespace {
@@ -82,38 +81,6 @@ void WriteMemory(Json& json, const Lowered& l, const Binding& b) {
 
 }  // namespace
 
-// The device of each node with the reason, and the copies between memories, with their bytes if known.
-void Plan::ReportParts(Json& json, const Binding* binding) const {
-  json.Key("placement").BeginArray();
-  for (const Parts::Row& row : parts_->rows)
-    json.BeginObject()
-        .Key("node")
-        .String(row.node)
-        .Key("op")
-        .String(row.op)
-        .Key("device")
-        .String(row.device)
-        .Key("why")
-        .String(row.why)
-        .EndObject();
-  json.EndArray();
-  json.Key("copies").BeginArray();
-  for (const Parts::Crossing& c : parts_->crossings) {
-    uint32_t v = parts_->value_of[c.value];
-    json.BeginObject();
-    json.Key("value").String(lowered_->values[v].name);
-    json.Key("from").String(c.from);
-    json.Key("to").String(c.to);
-    if (binding) {
-      uint64_t bytes = SizeOf(lowered_->values[v].type.dtype);
-      for (int64_t d : binding->shapes[v]) bytes *= static_cast<uint64_t>(d);
-      json.Key("bytes").Int(static_cast<int64_t>(bytes));
-    }
-    json.EndObject();
-  }
-  json.EndArray();
-}
-
 absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
   std::shared_ptr<Binding> binding;
   if (!in.empty() || lowered_->dims.symbol_count() == 0) {
@@ -130,23 +97,21 @@ absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
   json.Key("threads").Int(options_.threads);
   json.Key("nodes").Int(static_cast<int64_t>(options_.nodes));
   json.Key("needed_nodes").Int(static_cast<int64_t>(options_.needed));
-  if (options_.passes) WriteReport(json, *options_.passes);
+  if (options_.passes) options_.passes->Write(json);
   json.Key("launches").BeginArray();
   WriteSteps(json, *lowered_, binding.get(), "");
-  bool split = parts_ && !parts_->parts.empty();
-  if (split)
-    for (const Parts::Part& part : parts_->parts) WriteSteps(json, *part.plan->lowered_, nullptr, "");
+  const auto parts = placement_ ? placement_->Plans() : std::vector<const Plan*>();
+  for (const Plan* part : parts) WriteSteps(json, part->lowered(), nullptr, "");
   json.EndArray();
   json.Key("folded").BeginArray();
   WriteFolded(json, *lowered_);
-  if (split)
-    for (const Parts::Part& part : parts_->parts) WriteFolded(json, *part.plan->lowered_);
+  for (const Plan* part : parts) WriteFolded(json, part->lowered());
   json.EndArray();
-  if (parts_) ReportParts(json, binding.get());
+  if (placement_) placement_->Report(json, *lowered_, binding.get());
   json.Key("checks").BeginArray();
   for (const Inferred::Check& check : lowered_->checks) json.String(check.message);
   json.EndArray();
-  if (binding && !split) {
+  if (binding && !split_) {
     WriteLanes(json, *lowered_, *binding);
     WriteMemory(json, *lowered_, *binding);
   }

@@ -4,8 +4,6 @@
 #include <cstdlib>
 
 #include "kernel/base/align.h"
-#include "kernel/plan/device_runner.h"
-
 #include "kernel/plugin/body.h"
 #include "kernel/values/blocks.h"
 

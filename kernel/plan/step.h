@@ -1,9 +1,13 @@
-// step.h: single steps: the fields of their call, their errors, and a run outside of a plan.
+// step.h: single steps: their preparation, the fields of their call, their errors, and a run outside of a
+// plan.
 #pragma once
 
 #include <span>
 
-#include "kernel/plan/lower.h"
+#include "kernel/plan/lowered.h"
+#include "kernel/plan/options.h"
+#include "kernel/plan/stop.h"
+#include "kernel/plugin/host.h"
 #include "kernel/values/array.h"
 
 namespace keel {
@@ -34,6 +38,14 @@ Deadline EndOfRun(const PlanOptions& options, const Deadline* given);
 // Releases the pages of the step's mapped constants until the next read; most constants are read only once,
 // by `prepare`.
 void DropPages(const Lowered& lowered, const Step& step);
+
+// The view of the step for its impl's `prepare`. Dims are evaluated with `symbols`, one number per symbol; if
+// it is empty, symbolic dims are -1.
+absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
+                                   std::span<const int64_t> symbols);
+// device: that of the step's impl.
+absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const Step& step, Device& device,
+                                                const keel_node& node);
 
 // Prepares and runs a step without symbolic dims. device: that of its impl, with host memory.
 absl::Status RunOnce(const Lowered& lowered, const Step& step, Device& device, uint32_t threads,

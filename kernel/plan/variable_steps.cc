@@ -26,7 +26,7 @@ absl::StatusOr<std::shared_ptr<Plan>> MakeSum(Device* device, std::shared_ptr<Ca
   ASSIGN_OR_RETURN(NodeId node, graph->AddNode(op, {a, b}, {}));
   PlanOptions options;
   options.results_on_device = options.eager = true;
-  return Plan::Make(*graph, device, graph->params, graph->nodes[node].out, {}, options);
+  return Plan::Make({graph, device, graph->params, graph->nodes[node].out, {}}, options);
 }
 
 // The steps of one part in one run.

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "kernel/plan/optimize.h"
+#include "kernel/plan/make_plan.h"
 #include "kernel/plan/printer.h"
 #include "kernel/plan/stop.h"
 #include "kernel/plan/variable_steps.h"

@@ -11,6 +11,7 @@
 #include "kernel/grad/lift.h"
 #include "kernel/graph/node_effects.h"
 #include "kernel/graph/text.h"
+#include "kernel/plan/make_plan.h"
 #include "kernel/trace/tape.h"
 
 namespace keel {
@@ -226,8 +227,8 @@ void Function::DropOldest() {
 }
 
 absl::StatusOr<std::shared_ptr<Plan>> Function::PlanOf(const Graph& graph, std::span<const ValueId> fetches) {
-  return Optimizer{&context_->passes, options_.passes}.Make(graph, device_, graph.params, fetches,
-                                                            MustRunNodes(graph), options_.plan);
+  return keel::MakePlan({&graph, device_, graph.params, fetches, MustRunNodes(graph)}, options_.plan,
+                        {&context_->passes, options_.passes});
 }
 
 absl::Status Function::MakePlan(Concrete& concrete) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernel/grad/gradient.h"
-#include "kernel/plan/optimize.h"
+#include "kernel/plan/make_plan.h"
 
 namespace keel {
 namespace {
@@ -136,7 +136,7 @@ absl::StatusOr<std::shared_ptr<GradientPlan>> GradientCache::Make(const Recordin
   if (fetches.empty()) return made;
   options.results_on_device = true;
   ASSIGN_OR_RETURN(made->plan,
-                   (Optimizer{&passes_, {}}.Make(*w.graph, recording.device, w.feeds, fetches, {}, options)));
+                   MakePlan({w.graph, recording.device, w.feeds, fetches, {}}, options, {&passes_, {}}));
   made->taped = Taped::Of(w.module, w.graph, w.feeds, fetches);
   return made;
 }

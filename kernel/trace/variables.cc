@@ -1,6 +1,7 @@
 // variables.cc: reads, writes and initial values of variables in traces.
 #include "kernel/base/free_name.h"
 #include "kernel/graph/node_effects.h"
+#include "kernel/plan/make_plan.h"
 #include "kernel/trace/trace.h"
 
 namespace keel {
@@ -98,7 +99,7 @@ absl::StatusOr<ArrayRef> Trace::Evaluate(keel_array* array, Device* device, cons
     if (IsSymbolic(d))
       return Invalid("a variable's initial value is ", Print(type, module_->dims),
                      ": its sizes must be numbers");
-  ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, Plan::Make(*graph_, device, {}, {&value, 1}, {}, options));
+  ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, MakePlan({graph_, device, {}, {&value, 1}, {}}, options));
   ArrayRef made;
   RETURN_IF_ERROR(plan->Run({}, {&made, 1}));
   return made;

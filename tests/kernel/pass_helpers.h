@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/plan/optimize.h"
-#include "kernel/plan/plan.h"
+#include "kernel/plan/make_plan.h"
 #include "kernel/rules/rules.h"
 
 namespace keel::test {

@@ -102,7 +102,7 @@ TEST_F(PassTest, APlanRunsOptimisedBodies) {
   Bodies()[0] = DropNegs;
   std::string before = PrintText(*module_);
   ValueId feed = graph_->params[0], fetch = graph_->results[0];
-  auto plan = Optimizer{&passes_, {}}.Make(*graph_, device_, {&feed, 1}, {&fetch, 1}, {}, {});
+  auto plan = MakePlan({graph_, device_, {&feed, 1}, {&fetch, 1}, {}}, {}, {&passes_, {}});
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::string report = *(*plan)->Report({});
   EXPECT_EQ(report.find("\"op\":\"neg\""), std::string::npos) << report;

@@ -366,7 +366,7 @@ TEST_F(PassTest, APlanRunsWhatPassesMade) {
     return h->edit_outline(e, all.data(), static_cast<uint32_t>(all.size()), "g", nullptr);
   };
   ValueId feed = graph_->params[0], fetch = graph_->results[0];
-  auto plan = Optimizer{&passes_, {}}.Make(*graph_, device_, {&feed, 1}, {&fetch, 1}, {}, {});
+  auto plan = MakePlan({graph_, device_, {&feed, 1}, {&fetch, 1}, {}}, {}, {&passes_, {}});
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::string report = *(*plan)->Report({});
   EXPECT_NE(report.find(R"("edits":1)"), std::string::npos) << report;

@@ -35,7 +35,7 @@ class PlanTest : public testing::Test {
     std::vector<ValueId> in, out;
     for (const auto& name : feeds) in.push_back(*graph_->Find(name));
     for (const auto& name : fetches) out.push_back(*graph_->Find(name));
-    return Plan::Make(*graph_, device_, in, out, {}, options_);
+    return Plan::Make({graph_, device_, in, out, {}}, options_);
   }
 
   static ArrayRef Floats(std::vector<int64_t> shape, std::vector<float> values) {

@@ -1,10 +1,11 @@
-// control.cc: see control.h. kKinds has a row for each op with the class that runs it.
+// control_run.cc: see control.h. kKinds has a row for each op with the class that runs it.
 #include "kernel/plan/control.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "kernel/device/accelerator.h"
+#include "kernel/plan/frame.h"
 #include "kernel/plan/step.h"
 
 namespace keel {

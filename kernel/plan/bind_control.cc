@@ -1,9 +1,9 @@
-// control_bind.cc: the memory of control steps, for one set of sizes, and the numbers of their steps.
+// bind_control.cc: the memory of control steps, for one set of sizes.
 // kLayouts has a row for each op, which maps its operands to the inputs of the bodies.
 #include <algorithm>
 
 #include "kernel/base/align.h"
-#include "kernel/plan/control.h"
+#include "kernel/plan/bind.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
@@ -115,30 +115,6 @@ absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lower
   out->frames_at = room.Take(most);
   out->bytes = room.end();
   return out;
-}
-
-uint32_t NumberSteps(Lowered* lowered, uint32_t first) {
-  lowered->first_step = first;
-  first += static_cast<uint32_t>(lowered->steps.size());
-  for (Step& step : lowered->steps)
-    for (auto& body : step.bodies) first = NumberSteps(body.get(), first);
-  return first;
-}
-
-uint32_t CountSteps(const Lowered& lowered) {
-  auto count = static_cast<uint32_t>(lowered.steps.size());
-  for (const Step& step : lowered.steps)
-    for (const auto& body : step.bodies) count += CountSteps(*body);
-  return count;
-}
-
-const Step* FindStep(const Lowered& lowered, uint32_t number) {
-  if (number >= lowered.first_step && number - lowered.first_step < lowered.steps.size())
-    return &lowered.steps[number - lowered.first_step];
-  for (const Step& step : lowered.steps)
-    for (const auto& body : step.bodies)
-      if (const Step* found = FindStep(*body, number)) return found;
-  return nullptr;
 }
 
 }  // namespace keel

@@ -1,13 +1,13 @@
-// binding.cc: solves symbols from the fed shapes, computes the sizes of all values, evaluates the recorded
+// bind.cc: solves symbols from the fed shapes, computes the sizes of all values, evaluates the recorded
 // checks and prepares launches.
-#include "kernel/plan/binding.h"
+#include "kernel/plan/bind.h"
 
 #include "absl/strings/str_join.h"
 #include "kernel/base/align.h"
 #include "kernel/device/accelerator.h"
-#include "kernel/plan/control.h"
 #include "kernel/plan/device_runner.h"
 #include "kernel/plan/lanes.h"
+#include "kernel/plan/step.h"
 
 namespace keel {
 namespace {
@@ -169,11 +169,6 @@ absl::Status TryLanes(const Lowered& lowered, const PlanOptions& options, Bindin
 
 }  // namespace
 
-Binding::Binding() = default;
-Binding::~Binding() {
-  for (auto& slot : pool) delete slot.load();
-}
-
 absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
                                                  std::span<const std::span<const int64_t>> fed,
                                                  const KnownSymbols* known) {
@@ -199,7 +194,7 @@ absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vecto
                                               const PlanOptions& options) {
   auto b = std::make_shared<Binding>();
   b->symbols = std::move(symbols);
-  if (lowered.accelerator) b->device = std::make_unique<DevicePool>(lowered.accelerator);
+  if (lowered.accelerator) b->device = std::make_shared<DevicePool>(lowered.accelerator);
   RETURN_IF_ERROR(CheckFacts(lowered, b->symbols));
   RETURN_IF_ERROR(SetShapes(lowered, b.get()));
   static_cast<MemoryPlan&>(*b) = PlanMemory(lowered, options, *b, {});
