@@ -226,5 +226,5 @@ keel_rc keel_module_variable(keel_module* m, const char* name, keel_variable* ad
 }
 
 void keel_print_hook(keel_context* c, keel_print_fn fn, void* arg) {
-  if (c) c->state->printer.Set(fn, arg);
+  if (c) c->state->core.printer.Set(fn, arg);
 }

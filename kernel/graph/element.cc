@@ -16,7 +16,7 @@ struct SmallFloat {
 };
 constexpr SmallFloat kHalf{10, -14, 15}, kBrain{7, -126, 127};
 
-uint16_t Join(const SmallFloat& f, bool negative, int exponent, uint32_t fraction) {
+uint16_t JoinBits(const SmallFloat& f, bool negative, int exponent, uint32_t fraction) {
   int sign_at = f.mantissa + (f.mantissa == 10 ? 5 : 8);
   return static_cast<uint16_t>(uint32_t{negative} << sign_at | static_cast<uint32_t>(exponent) << f.mantissa |
                                fraction);
@@ -26,14 +26,14 @@ uint16_t Join(const SmallFloat& f, bool negative, int exponent, uint32_t fractio
 bool Encode(const SmallFloat& f, double v, uint16_t* out) {
   bool negative = std::signbit(v);
   double a = std::fabs(v);
-  if (std::isnan(v)) return *out = Join(f, false, f.top(), 1u << (f.mantissa - 1)), true;
-  if (std::isinf(v)) return *out = Join(f, negative, f.top(), 0), true;
+  if (std::isnan(v)) return *out = JoinBits(f, false, f.top(), 1u << (f.mantissa - 1)), true;
+  if (std::isinf(v)) return *out = JoinBits(f, negative, f.top(), 0), true;
   int e = a == 0 ? f.min_exponent : std::max(std::ilogb(a), f.min_exponent);
   auto q = static_cast<uint32_t>(std::nearbyint(std::ldexp(a, f.mantissa - e)));
   if (q == 2u << f.mantissa) q /= 2, e++;
   if (e > f.max_exponent) return false;
   bool subnormal = q < 1u << f.mantissa;
-  *out = Join(f, negative, subnormal ? 0 : e - f.min_exponent + 1, q & ((1u << f.mantissa) - 1));
+  *out = JoinBits(f, negative, subnormal ? 0 : e - f.min_exponent + 1, q & ((1u << f.mantissa) - 1));
   return true;
 }
 
@@ -105,7 +105,7 @@ absl::Status DoesNotFit(std::string_view text, DType dtype) {
 }
 
 template <typename T>
-absl::Status ParseNumber(DType dtype, std::string_view text, void* out) {
+absl::Status ReadNumber(DType dtype, std::string_view text, void* out) {
   T v{};
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
   if (error != std::errc() || end != text.data() + text.size()) return DoesNotFit(text, dtype);
@@ -115,7 +115,7 @@ absl::Status ParseNumber(DType dtype, std::string_view text, void* out) {
 
 absl::Status ParseSmall(const SmallFloat& f, DType dtype, std::string_view text, void* out) {
   double v = 0;
-  RETURN_IF_ERROR(ParseNumber<double>(dtype, text, &v));
+  RETURN_IF_ERROR(ReadNumber<double>(dtype, text, &v));
   uint16_t bits = 0;
   if (!Encode(f, v, &bits)) return DoesNotFit(text, dtype);
   Store(out, bits);
@@ -151,7 +151,7 @@ absl::Status RealFromDouble(DType, double value, void* out) {
 
 absl::Status SmallFromDouble(const SmallFloat& f, double value, void* out) {
   uint16_t bits = 0;
-  if (!Encode(f, value, &bits)) bits = Join(f, value < 0, f.top(), 0);
+  if (!Encode(f, value, &bits)) bits = JoinBits(f, value < 0, f.top(), 0);
   Store(out, bits);
   return absl::OkStatus();
 }
@@ -174,7 +174,7 @@ absl::Status ParseBF16(DType d, std::string_view t, void* o) { return ParseSmall
 absl::Status F16FromDouble(DType, double v, void* o) { return SmallFromDouble(kHalf, v, o); }
 absl::Status BF16FromDouble(DType, double v, void* o) { return SmallFromDouble(kBrain, v, o); }
 template <typename T>
-constexpr Row kInteger = {PrintNumber<T>, ParseNumber<T>, FromDouble<T>};
+constexpr Row kInteger = {PrintNumber<T>, ReadNumber<T>, FromDouble<T>};
 constexpr Row kRows[] = {{nullptr, nullptr, nullptr},
                          {PrintBool, ParseBool, BoolFromDouble},
                          kInteger<int8_t>,
@@ -187,8 +187,8 @@ constexpr Row kRows[] = {{nullptr, nullptr, nullptr},
                          kInteger<uint64_t>,
                          {PrintF16, ParseF16, F16FromDouble},
                          {PrintBF16, ParseBF16, BF16FromDouble},
-                         {PrintReal<float>, ParseNumber<float>, RealFromDouble<float>},
-                         {PrintReal<double>, ParseNumber<double>, RealFromDouble<double>}};
+                         {PrintReal<float>, ReadNumber<float>, RealFromDouble<float>},
+                         {PrintReal<double>, ReadNumber<double>, RealFromDouble<double>}};
 static_assert(std::size(kRows) == static_cast<size_t>(DType::kCount));
 
 int HexDigit(char c) {

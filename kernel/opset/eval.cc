@@ -84,7 +84,7 @@ absl::Status EvalSpecial(const Expr& e, Env& env, Val* out) {
   return absl::OkStatus();
 }
 
-absl::Status EvalList(const Expr& e, Env& env, Val* out) {
+absl::Status EvalItems(const Expr& e, Env& env, Val* out) {
   List items;
   for (const Expr& part : e.parts) {
     Val v;
@@ -226,7 +226,7 @@ absl::Status Eval(const Expr& e, Env& env, Val* out) {
     case Expr::kName:
       return EvalName(e, env, out);
     case Expr::kList:
-      return EvalList(e, env, out);
+      return EvalItems(e, env, out);
     case Expr::kNeg:
       return EvalNeg(e, env, out);
     case Expr::kNot: {

@@ -56,14 +56,15 @@ keel_rc AddTo(const keel_call* call) {
   return HostFail(run.variable->Add(static_cast<const char*>(x.data) + x.byte_offset, run.core->subtract));
 }
 
-keel_rc Print(const keel_call* call) {
+keel_rc PrintOp(const keel_call* call) {
   const Core& core = *RunOf(call).core;
   std::string line = core.text[0];
   for (uint32_t i = 0; i < call->n_in; i++)
     absl::StrAppend(&line, FormatTensor(*call->in[i], core.edge), core.text[i + 1]);
   line += '\n';
   return HostFail(CatchExceptions("the hook of print", [&] {
-    core.printer->Write(core.stream, line);
+    Printer plain;
+    (core.printer ? *core.printer : plain).Write(core.stream, line);
     return absl::OkStatus();
   }));
 }
@@ -130,7 +131,7 @@ const CoreOp* FindOp(std::string_view name) {
       {"assign", NoThrow<Assign>, false, true, true, false},
       {"assign_add", NoThrow<AddTo>, false, true, false, false},
       {"assign_sub", NoThrow<AddTo>, false, true, false, true},
-      {"print", NoThrow<Print>, false, false, false, false},
+      {"print", NoThrow<PrintOp>, false, false, false, false},
       {"assert", NoThrow<Assert>, false, false, false, false},
   };
   for (const CoreOp& op : kOps)
@@ -138,22 +139,12 @@ const CoreOp* FindOp(std::string_view name) {
   return nullptr;
 }
 
-std::shared_ptr<const Plugin> CorePlugin() {
+// With host memory.
+std::shared_ptr<const Plugin> CorePlugin(const char* name) {
   auto plugin = std::make_shared<Plugin>();
-  plugin->name = "host";
+  plugin->name = name;
   plugin->device.flags = KEEL_DEVICE_HOST_MEMORY;
   return plugin;
-}
-const std::shared_ptr<const Plugin>& HostPlugin() {
-  static const std::shared_ptr<const Plugin> kPlugin = CorePlugin();
-  return kPlugin;
-}
-
-Impl MakeImpl() {
-  Impl impl{};
-  impl.table.name = "core";
-  impl.plugin = HostPlugin().get();
-  return impl;
 }
 
 }  // namespace
@@ -168,9 +159,10 @@ absl::Status CoreRun::MakeArrays() {
 
 bool IsCore(const OpDef& op) { return HasEffect(op) && FindOp(OpName(op)); }
 
+bool IsVariableOp(const OpDef& op) { return IsCore(op) && !VarAttr(op).empty(); }
+
 absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attrs& attrs, size_t operands,
                                                      const Module& module, Printer* printer) {
-  static Printer plain;
   auto core = std::make_shared<Core>();
   const CoreOp& row = *FindOp(OpName(op));
   core->run = row.run;
@@ -178,7 +170,7 @@ absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attr
   core->writes = row.writes;
   core->takes_array = row.takes_array;
   core->subtract = row.subtract;
-  core->printer = printer ? printer : &plain;
+  core->printer = printer;
   if (const AttrValue* v = FindAttr(attrs, VarAttr(op))) {
     core->number = static_cast<size_t>(v->i);
     core->variable = module.variables[core->number].storage;
@@ -190,13 +182,16 @@ absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attr
 }
 
 const Impl* CoreImpl() {
-  static const Impl kImpl = MakeImpl();
+  static const std::shared_ptr<const Plugin> kPlugin = CorePlugin("host");
+  static const Impl kImpl = [] {
+    Impl impl{};
+    impl.table.name = "core";
+    impl.plugin = kPlugin.get();
+    return impl;
+  }();
   return &kImpl;
 }
 
-Device* HostDevice() {
-  static Device device(HostPlugin(), 0);
-  return &device;
-}
+CoreServices::CoreServices() : host(CorePlugin("host"), 0), variables(CorePlugin("variables"), 0) {}
 
 }  // namespace keel

@@ -27,8 +27,8 @@ struct Core {
   bool reads = false, writes = false, takes_array = false;
   bool subtract = false;
   std::shared_ptr<Variable> variable;
-  size_t number = 0;  // index of the variable in its module
-  Printer* printer = nullptr;
+  size_t number = 0;           // index of the variable in its module
+  Printer* printer = nullptr;  // null: without a hook
   int32_t stream = 0;
   int64_t edge = 3;
   std::vector<std::string> text;  // print: the text around the operands; assert: the message
@@ -52,12 +52,19 @@ struct CoreRun {
 };
 
 bool IsCore(const OpDef& op);
+bool IsVariableOp(const OpDef& op);  // a core op on a variable
 // Fails if the format of a print does not match its operands.
 absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attrs& attrs, size_t operands,
                                                      const Module& module, Printer* printer);
 // The placeholder impl of core and control steps, so that each step has an impl and a plugin.
 const Impl* CoreImpl();
-// A device with host memory and no impls. It runs the core steps of plans for devices with their own memory.
-Device* HostDevice();
+
+// What core steps use of their context. The devices have no impls, because these steps need none.
+struct CoreServices {
+  CoreServices();
+  Device host;       // runs the core steps of plans for devices with their own memory
+  Device variables;  // passes the arrays of variables on (variable_steps.h)
+  Printer printer;
+};
 
 }  // namespace keel

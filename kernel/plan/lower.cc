@@ -265,8 +265,8 @@ class Lowering : public BodySink {
 
   absl::StatusOr<std::vector<Value>> AddCore(Step step, const Inferred& inferred,
                                              const std::vector<std::string>& names) {
-    ASSIGN_OR_RETURN(step.core,
-                     MakeCore(*step.op, step.attrs, step.in.size(), *graph_->module, options_.printer));
+    ASSIGN_OR_RETURN(step.core, MakeCore(*step.op, step.attrs, step.in.size(), *graph_->module,
+                                         options_.core ? &options_.core->printer : nullptr));
     step.impl = CoreImpl();
     step.launch = std::make_shared<Launch>();
     step.launch->launch.run = step.core->run;

@@ -8,7 +8,7 @@ namespace keel {
 namespace {
 
 // Whether a node calls a graph with effects.
-bool CallsEffects(const PlanRequest& request) {
+bool AnyCallsEffects(const PlanRequest& request) {
   const std::vector<bool> needed = request.Needed();
   for (NodeId n = 0; n < needed.size(); n++)
     if (needed[n] && CallsEffects(*request.graph, request.graph->nodes[n])) return true;
@@ -47,16 +47,11 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(const PlanRequest& request, PlanO
 
 absl::StatusOr<std::shared_ptr<Plan>> MakePlacedPlan(const PlanRequest& request, const Placing& placing,
                                                      const Optimizer& optimizer, PlanOptions options) {
-  if (CallsEffects(request)) {
+  if (AnyCallsEffects(request)) {
     ASSIGN_OR_RETURN(PlannedGraph flat, WriteOutEffects(request));
     return MakePlacedPlan(flat.Request(request.device), placing, optimizer, options);
   }
-  ASSIGN_OR_RETURN(std::vector<PlacedNode> placed, Place(request, placing, options.host));
-  // An observer sees host copies of values, also of those of variables.
-  if (!options.observe)
-    for (PlacedNode& p : placed)
-      if (p.device == HostDevice() && IsVariableOp(*request.graph->nodes[p.node].op))
-        p.device = VariableDevice(), p.why = "shares arrays";
+  ASSIGN_OR_RETURN(std::vector<PlacedNode> placed, Place(request, placing, options));
   ASSIGN_OR_RETURN(std::unique_ptr<Parts> parts, Split(request, placed, optimizer, options));
   std::shared_ptr<Plan> plan;
   if (parts->parts.empty()) {

@@ -8,9 +8,9 @@
 namespace keel {
 
 class Device;
-class Printer;      // printer.h
-class Stopper;      // stop.h
-struct PassReport;  // kernel/pass/pass.h
+class Stopper;        // stop.h
+struct CoreServices;  // core.h
+struct PassReport;    // kernel/pass/pass.h
 
 enum class LaneUse : uint8_t { kOff, kAuto, kAll };  // which launches run in parallel (lanes.h)
 
@@ -22,7 +22,7 @@ struct PlanOptions {
   bool profile = false;            // allows observers of runs without changing the plan
   Device* host = nullptr;          // folds constants for devices with their own memory; null: nothing folds
   Stopper* stopper = nullptr;      // stops runs (stop.h); null: runs cannot be stopped
-  Printer* printer = nullptr;      // null: the default
+  CoreServices* core = nullptr;    // required for devices with their own memory
   bool strict = false;             // also run nodes of bodies whose results are unused
   bool exact_convolution = false;  // each output of a convolution reads only its own window: no Winograd
   uint32_t timeout_ms = 0;         // time limit of a run; requires the stopper; 0: no limit

@@ -101,10 +101,6 @@ class Grouping {
   std::map<Device*, std::priority_queue<size_t, std::vector<size_t>, std::greater<>>> ready_;
 };
 
-std::string MemoryOf(const Device* device) {
-  return device->host_memory() && device != VariableDevice() ? "host" : device->name();
-}
-
 class Splitter {
  public:
   Splitter(const PlanRequest& request, const Optimizer& optimizer, const PlanOptions& options)
@@ -184,10 +180,11 @@ class Splitter {
     PlanOptions options = options_;
     options.results_on_device = true;
     Parts::Part part{.device = device, .plan = nullptr, .feeds = {}, .results = {}, .last_use = {}};
-    part.effects = device != VariableDevice() &&
+    part.variables = options_.core && device == &options_.core->variables;
+    part.effects = !part.variables &&
                    std::ranges::any_of(also, [&](NodeId n) { return MustRun(graph_, graph_.nodes[n]); });
     const Optimizer none;
-    const Optimizer& optimizer = device == VariableDevice() ? none : optimizer_;
+    const Optimizer& optimizer = part.variables ? none : optimizer_;
     ASSIGN_OR_RETURN(part.plan, optimizer.Make({&graph_, device, in, out, also}, options));
     for (size_t i = 0; i < in.size(); i++) {
       bool outside = feed_of_[in[i]] != kNoValue;
@@ -221,20 +218,22 @@ class Splitter {
       if (last[s] < parts.parts.size()) parts.parts[last[s]].last_use.push_back(s);
   }
 
-  // The memory of a variable is known in a run only.
+  // The memory of the values of a part; "": known in a run only.
+  static std::string MemoryOf(const Parts::Part& part) {
+    return part.variables ? "" : part.device->host_memory() ? "host" : part.device->name();
+  }
+
   void FindCrossings(Parts& parts) const {
     std::set<std::pair<ValueId, std::string>> seen;
-    const std::string unknown = MemoryOf(VariableDevice());
-    auto add = [&](ValueId v, const std::string& from, const std::string& to) {
-      if (from == unknown || to == unknown) return;
+    auto add = [&](ValueId v, const std::string& to) {
+      const std::string from =
+          made_in_[v] < 0 ? "host" : MemoryOf(parts.parts[static_cast<size_t>(made_in_[v])]);
+      if (from.empty() || to.empty()) return;
       if (from != to && seen.insert({v, to}).second) parts.crossings.push_back({v, from, to});
     };
-    auto home = [&](ValueId v) {
-      return made_in_[v] < 0 ? "host" : MemoryOf(parts.parts[static_cast<size_t>(made_in_[v])].device);
-    };
-    for (const auto& [v, part] : entering_) add(v, home(v), MemoryOf(parts.parts[part].device));
+    for (const auto& [v, part] : entering_) add(v, MemoryOf(parts.parts[part]));
     if (parts.results_on_device) return;
-    for (ValueId v : request_.fetches) add(v, home(v), "host");
+    for (ValueId v : request_.fetches) add(v, "host");
   }
 
   const PlanRequest& request_;

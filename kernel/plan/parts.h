@@ -26,6 +26,7 @@ struct Parts final : Placement {
     std::vector<Source> feeds;
     std::vector<uint32_t> results;   // slots
     std::vector<uint32_t> last_use;  // slots to release after this part
+    bool variables = false;          // reads and writes variables (variable_steps.h)
     bool effects = false;            // on the host: requires that all earlier parts succeeded
   };
   struct Crossing {  // a value that is copied between memories

@@ -94,7 +94,7 @@ class Running {
   // No effect of this run takes place if an earlier run fails whose variables this run reads or writes.
   void AddRunsOfVariables() {
     for (const Parts::Part& part : parts_.parts)
-      if (part.device == VariableDevice())
+      if (part.variables)
         for (const Step& step : part.plan->lowered().steps) step.core->variable->Read(&pending_);
   }
 
@@ -103,7 +103,7 @@ class Running {
     std::vector<keel_array*> feeds;
     for (const Parts::Source& s : part.feeds)
       feeds.push_back(s.outside ? in_[s.index] : made_[s.index].get());
-    if (part.device == VariableDevice()) return RunVariables(part, feeds, results);
+    if (part.variables) return RunVariables(part, feeds, results);
     if (part.effects) RETURN_IF_ERROR(pending_.Get());
     RETURN_IF_ERROR(moves_.Move(part.device, feeds));
     RETURN_IF_ERROR(part.plan->Run(feeds, results, forwarder ? ForwardEvent : nullptr, forwarder, end));

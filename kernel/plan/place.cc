@@ -80,6 +80,12 @@ absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(cons
   return all;
 }
 
+// An observer sees host copies of values, also of those of variables.
+PlacedNode PlaceOnHost(NodeId node, const OpDef& op, const PlanOptions& options) {
+  if (IsVariableOp(op) && !options.observe) return {node, &options.core->variables, "shares arrays"};
+  return {node, &options.core->host, "runs only on the host"};
+}
+
 }  // namespace
 
 bool NeedsPlacing(const Graph& graph, const Placing& placing) {
@@ -119,7 +125,7 @@ bool MatchesGlob(std::string_view pattern, std::string_view text) {
 }
 
 absl::StatusOr<std::vector<PlacedNode>> Place(const PlanRequest& request, const Placing& placing,
-                                              Device* host) {
+                                              const PlanOptions& options) {
   const Graph& graph = *request.graph;
   const std::vector<bool> needed = request.Needed();
   RETURN_IF_ERROR(CheckPatterns(graph, placing));
@@ -142,17 +148,17 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const PlanRequest& request, const 
         p = {n, rule.device, absl::StrCat("pattern ", rule.pattern)};
         break;
       }
-    if (IsCore(*node.op) && !p.device->host_memory()) p = {n, HostDevice(), "runs only on the host"};
+    if (IsCore(*node.op) && !p.device->host_memory()) p = PlaceOnHost(n, *node.op, options);
     placed.push_back(std::move(p));
   }
-  ASSIGN_OR_RETURN(auto lacking, AllLacking(request, placed, host));
+  ASSIGN_OR_RETURN(auto lacking, AllLacking(request, placed, options.host));
   if (lacking.empty()) return placed;
   if (!placing.fallback) return LackError(graph, lacking);
   for (auto& [p, what] : lacking) {
     p->why = absl::StrCat("fallback: ", p->device->name(), " lacks ", what);
     p->device = placing.fallback;
   }
-  ASSIGN_OR_RETURN(lacking, AllLacking(request, placed, host));
+  ASSIGN_OR_RETURN(lacking, AllLacking(request, placed, options.host));
   return lacking.empty() ? absl::StatusOr<std::vector<PlacedNode>>(std::move(placed))
                          : LackError(graph, lacking);
 }

@@ -32,8 +32,8 @@ struct PlacedNode {
   Device* device;
   std::string why;
 };
-// The needed nodes, in program order. host: of PlanOptions.
+// The needed nodes, in program order.
 absl::StatusOr<std::vector<PlacedNode>> Place(const PlanRequest& request, const Placing& placing,
-                                              Device* host);
+                                              const PlanOptions& options);
 
 }  // namespace keel

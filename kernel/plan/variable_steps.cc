@@ -9,13 +9,6 @@
 namespace keel {
 namespace {
 
-std::shared_ptr<const Plugin> VariablePlugin() {
-  auto plugin = std::make_shared<Plugin>();
-  plugin->name = "variables";
-  plugin->device.flags = KEEL_DEVICE_HOST_MEMORY;
-  return plugin;
-}
-
 absl::StatusOr<std::shared_ptr<Plan>> MakeSum(Device* device, std::shared_ptr<Catalogue> catalogue,
                                               const TensorType& type, bool subtract) {
   Module module(std::move(catalogue));
@@ -67,13 +60,6 @@ class Steps {
 };
 
 }  // namespace
-
-Device* VariableDevice() {
-  static Device device(VariablePlugin(), 0);
-  return &device;
-}
-
-bool IsVariableOp(const OpDef& op) { return IsCore(op) && !VarAttr(op).empty(); }
 
 absl::StatusOr<std::shared_ptr<Plan>> SumPlans::Find(Device* device, const keel_array* like, bool subtract) {
   std::lock_guard lock(mutex_);

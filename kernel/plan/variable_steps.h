@@ -1,8 +1,8 @@
 // variable_steps.h: variable ops in plans for devices with their own memory, and of eager programs. They pass
 // arrays on, in whichever memory these are, so nothing is copied and nothing waits.
 //
-// How to read it: MakePlaced gives the variable ops of a plan to VariableDevice, so that they are parts of
-// their own (place.h); Parts::Run calls RunVariablePart.
+// How to read it: MakePlacedPlan gives the variable ops of a plan to CoreServices::variables, so that they
+// are parts of their own (parts.h); Parts::Run calls RunVariablePart.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,6 @@
 #include "kernel/plan/plan.h"
 
 namespace keel {
-
-// A device without memory: its steps read and write variables.
-Device* VariableDevice();
-bool IsVariableOp(const OpDef& op);
 
 // Plans that add or subtract two arrays of one type on a device. Thread-safe.
 class SumPlans {

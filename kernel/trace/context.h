@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "kernel/plan/core.h"
 #include "kernel/plan/make_plan.h"
-#include "kernel/plan/printer.h"
 #include "kernel/plan/stop.h"
 #include "kernel/plan/variable_steps.h"
 #include "kernel/plugin/registry.h"
@@ -25,7 +25,7 @@ struct Context {
   Stopper stopper;
   GradientCache gradients{catalogue, passes};
   SumPlans sums{catalogue};  // of eager writes of variables
-  Printer printer;
+  CoreServices core;
   std::atomic<bool> eager{false};  // functions run their program eagerly, without tracing
   PlanOptions Options() {
     PlanOptions options;
@@ -33,7 +33,7 @@ struct Context {
     options.memory = memory;
     options.host = registry.FirstHostDevice();
     options.stopper = &stopper;
-    options.printer = &printer;
+    options.core = &core;
     return options;
   }
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kFirst = "first call";
 
-std::string SignatureOf(const Graph& g) {
+std::string DescribeSignature(const Graph& g) {
   auto list = [&](const std::vector<ValueId>& values, bool names) {
     return absl::StrJoin(values, ", ", [&](std::string* out, ValueId v) {
       absl::StrAppend(out, names ? g.values[v].name + ": " : "", Print(g.values[v].type, g.module->dims));
@@ -202,7 +202,7 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
   RETURN_IF_ERROR(Annotate(std::move(written), kErrorNode, name_));
   for (const auto& [name, array] : tracing.results) RETURN_IF_ERROR(tracing.trace->Result(name, array.get()));
   RETURN_IF_ERROR(tracing.trace->End(&concrete->links));
-  concrete->signature = SignatureOf(*concrete->graph);
+  concrete->signature = DescribeSignature(*concrete->graph);
   concrete->trace_ms = static_cast<double>(Now() - start) / 1e6;
   block.Note("signature", concrete->signature);
   return concrete;

@@ -57,7 +57,7 @@ bool IsRowMajor(const keel_tensor& t) {
   return absl::OkStatus();
 }
 
-void Describe(keel_array* a, DType dtype, keel_dtype parts, std::span<const int64_t> shape, int64_t count) {
+void SetType(keel_array* a, DType dtype, keel_dtype parts, std::span<const int64_t> shape, int64_t count) {
   a->dtype = dtype;
   a->type_key = TypeKey(dtype, static_cast<int32_t>(shape.size()));
   a->count = count;
@@ -131,7 +131,7 @@ absl::StatusOr<int64_t> CountOf(std::span<const int64_t> shape, DType dtype) {
 keel_array* NewResult(DType dtype, std::span<const int64_t> shape, int64_t count) {
   const DTypeInfo& info = Info(dtype);
   keel_array* a = AllocateBlock(static_cast<uint64_t>(count) * info.size);
-  if (a) Describe(a, dtype, std::bit_cast<keel_dtype>(info.code), shape, count);
+  if (a) SetType(a, dtype, std::bit_cast<keel_dtype>(info.code), shape, count);
   return a;
 }
 
@@ -150,7 +150,7 @@ absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> s
   ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
   keel_array* a = AllocateBorrowing();
   if (!a) return Exhausted("no memory for an array's header");
-  Describe(a, dtype, AbiDType(dtype), shape, count);
+  SetType(a, dtype, AbiDType(dtype), shape, count);
   a->type_key = static_cast<uint8_t>(kDeviceKey | static_cast<uint8_t>(dtype));
   a->view.data = memory.data;
   a->view.device = memory.device;
@@ -167,7 +167,7 @@ absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape
                                      std::unique_ptr<SymbolicValue> value) {
   keel_array* a = AllocateBorrowing();
   if (!a) return Exhausted("no memory for an array's header");
-  Describe(a, dtype, AbiDType(dtype), shape, 0);
+  SetType(a, dtype, AbiDType(dtype), shape, 0);
   a->type_key = static_cast<uint8_t>(kSymbolicKey | static_cast<uint8_t>(dtype));
   a->view.data = nullptr;
   *a->borrowed() = {{}, [](void* p) { delete static_cast<SymbolicValue*>(p); }, value.release(), nullptr};
@@ -185,7 +185,7 @@ absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void
                    "; copy it instead");
   keel_array* a = AllocateBorrowing();
   if (!a) return Exhausted("no memory for an array's header");
-  Describe(a, dtype, t.dtype, shape, count);
+  SetType(a, dtype, t.dtype, shape, count);
   a->view.data = t.data;
   a->view.byte_offset = t.byte_offset;
   a->view.device = t.device;

@@ -86,7 +86,7 @@ keel_array* Reused(keel_array* a) {
   a->serial.store(0, std::memory_order_relaxed);
   return a;
 }
-keel_array* NewBlock(uint64_t payload, uint8_t kind) { return BlockIn(NewMemory(payload), kind); }
+keel_array* AllocateNew(uint64_t payload, uint8_t kind) { return BlockIn(NewMemory(payload), kind); }
 
 // Up to n blocks, unlinked from the thread's list.
 struct Batch {
@@ -147,7 +147,7 @@ keel_array* AllocateHuge(uint64_t payload) {
     if (payload <= room && room - payload <= payload / 4) return Reused(a);
     FreeHuge(a);
   }
-  return NewBlock(payload, kHeapBlock);
+  return AllocateNew(payload, kHeapBlock);
 }
 
 keel_array* AllocateSizedLarge(uint64_t payload) {
@@ -159,7 +159,7 @@ keel_array* AllocateSizedLarge(uint64_t payload) {
     large_bytes.fetch_sub(LargePayload(size), std::memory_order_relaxed);
     return Reused(a);
   }
-  return NewBlock(LargePayload(size), static_cast<uint8_t>(kLargeBlock + size));
+  return AllocateNew(LargePayload(size), static_cast<uint8_t>(kLargeBlock + size));
 }
 
 void FreeLarge(keel_array* a) {
@@ -228,7 +228,7 @@ keel_array* AllocateSlowly(uint64_t payload) {
   ThreadBlocks& mine = thread_blocks;
   InitThread(mine);
   Refill(mine, size);
-  return mine.free[size] ? AllocateBlock(payload) : NewBlock(kPayload[size], size);
+  return mine.free[size] ? AllocateBlock(payload) : AllocateNew(kPayload[size], size);
 }
 
 void FreeSlowly(keel_array* a) {

@@ -8,7 +8,7 @@ namespace keel_python {
 
 namespace {
 
-void raise(const keel::Error& e, Fault fault) {
+void raise_error(const keel::Error& e, Fault fault) {
   if (e.code() == KEEL_CANCELLED && PyErr_CheckSignals()) return;  // Ctrl-C: raised as KeyboardInterrupt
   static constexpr const char* kFaults[] = {"", "shape", "dtype"};
   try {
@@ -35,7 +35,7 @@ bool raise_ours(const std::exception_ptr& thrown) {
   } catch (...) {
     return false;
   }
-  raise(*failure, failure->fault);
+  raise_error(*failure, failure->fault);
   return true;
 }
 

@@ -63,12 +63,12 @@ struct Sources {
   uint32_t size() const { return static_cast<uint32_t>(arrays.size()); }
 };
 
-std::vector<keel::Tensor> tensors(const std::vector<keel_array*>& made) {
+std::vector<keel::Tensor> tensors_of(const std::vector<keel_array*>& made) {
   std::vector<keel::Tensor> out;
   for (keel::Array& a : keel::take_arrays(made)) out.emplace_back(std::move(a));
   return out;
 }
-std::vector<keel_array*> raw(const std::vector<keel::Tensor>& all) {
+std::vector<keel_array*> raw_handles(const std::vector<keel::Tensor>& all) {
   std::vector<keel_array*> out;
   for (const keel::Tensor& t : all) out.push_back(t.get());
   return out;
@@ -124,13 +124,13 @@ class Tape {
   std::vector<keel::Tensor> gradient(const std::vector<keel::Tensor>& targets, const nb::list& sources,
                                      const std::vector<keel::Tensor>& seeds, bool zeros) {
     Sources xs(sources);
-    std::vector<keel_array*> ys = raw(targets), weights = raw(seeds), out(xs.size());
+    std::vector<keel_array*> ys = raw_handles(targets), weights = raw_handles(seeds), out(xs.size());
     without_gil([&] {
       keel::call(keel_tape_gradient, mine_.handle, ys.data(), static_cast<uint32_t>(ys.size()),
                  weights.empty() ? nullptr : weights.data(), xs.arrays.data(), xs.variables.data(), xs.size(),
                  zeros ? KEEL_GRADIENT_ZEROS : 0, out.data());
     });
-    return tensors(out);
+    return tensors_of(out);
   }
   std::vector<keel::Tensor> jacobian(const keel::Tensor& target, const nb::list& sources, bool zeros) {
     Sources xs(sources);
@@ -140,7 +140,7 @@ class Tape {
       keel::call(keel_tape_gradient, mine_.handle, &y, 1u, nullptr, xs.arrays.data(), xs.variables.data(),
                  xs.size(), KEEL_GRADIENT_JACOBIAN | (zeros ? KEEL_GRADIENT_ZEROS : 0), out.data());
     });
-    return tensors(out);
+    return tensors_of(out);
   }
 
  private:
