@@ -30,10 +30,6 @@ struct ModuleState {
   Mutex mutex;  // planning reads graphs under construction
 };
 
-struct FeedCast {  // serves all sizes
-  std::unique_ptr<Module> module;
-  std::shared_ptr<Plan> plan;
-};
 // A plan with its request in values and nodes of the graph, so that it can be recreated.
 struct Prepared {
   std::vector<ValueId> feeds, fetches;
@@ -52,7 +48,7 @@ struct SessionState {
   Mutex mutex;
   std::map<std::string, std::shared_ptr<Prepared>> plans;  // by feeds, fetches and targets
   std::vector<std::shared_ptr<Plan>> declined;  // replaced after an impl declined; handles may still run them
-  std::map<std::tuple<DType, int32_t, DType>, FeedCast> casts;  // of feeds: from, rank, to
+  std::map<std::tuple<DType, int32_t, DType>, std::shared_ptr<Plan>> casts;  // of feeds: from, rank, to
 };
 
 }  // namespace keel

@@ -9,6 +9,7 @@
 #include "kernel/graph/constant.h"
 #include "kernel/graph/op_facts.h"
 #include "kernel/plan/make_plan.h"
+#include "kernel/plan/op_graph.h"
 #include "kernel/plugin/host.h"
 #include "kernel/trace/trace.h"
 
@@ -27,7 +28,6 @@ struct keel_op {
   Attrs attrs;
   struct Entry {
     Signature signature;
-    std::unique_ptr<Module> module;
     std::shared_ptr<Plan> plan;
   };
   QuickTable quick;
@@ -46,20 +46,14 @@ KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op,
                                                                     uint32_t n, Signature signature) {
   auto entry = std::make_shared<keel_op::Entry>();
   entry->signature = std::move(signature);
-  entry->module = std::make_unique<Module>(op.context->catalogue);
-  ASSIGN_OR_RETURN(Graph * graph, entry->module->AddGraph("eager"));
-  std::vector<ValueId> operands, feeds;
-  for (uint32_t i = 0; i < n; i++) {
-    operands.push_back(kNoValue);
-    if (!in[i]) continue;
-    ASSIGN_OR_RETURN(operands.back(), graph->AddParam(absl::StrCat("operand", i), TypeOf(in[i])));
-    feeds.push_back(operands.back());
-  }
-  ASSIGN_OR_RETURN(NodeId node, graph->AddNode(op.op, operands, op.attrs));
+  std::vector<TensorType> operands(n);
+  for (uint32_t i = 0; i < n; i++)
+    if (in[i]) operands[i] = TypeOf(in[i]);
   PlanOptions options = op.context->Options();
   options.results_on_device = options.eager = true;
-  ASSIGN_OR_RETURN(entry->plan,
-                   MakePlan({graph, op.device, feeds, graph->nodes[node].out, {&node, 1}}, options));
+  Module module(op.context->catalogue);
+  ASSIGN_OR_RETURN(OpGraph alone, BuildOp(module, *op.op, op.attrs, operands));
+  ASSIGN_OR_RETURN(entry->plan, MakePlan(alone.On(op.device), options));
   if (op.quick_there)
     op.quick_there->Learn(in, n, entry->plan);
   else

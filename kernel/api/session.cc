@@ -4,6 +4,7 @@
 #include "kernel/api/call.h"
 #include "kernel/graph/node_effects.h"
 #include "kernel/plan/make_plan.h"
+#include "kernel/plan/op_graph.h"
 
 using namespace keel;
 
@@ -199,30 +200,27 @@ bool SameKind(DType from, DType to) {
   return rank(from) <= rank(to);
 }
 
-absl::StatusOr<FeedCast> MakeCast(const SessionState& s, DType from, int32_t rank, DType to) {
-  auto module = std::make_unique<Module>(s.module->context->catalogue);
-  ASSIGN_OR_RETURN(Graph * graph, module->AddGraph("feed"));
+// Serves all sizes.
+absl::StatusOr<std::shared_ptr<Plan>> MakeCast(const SessionState& s, DType from, int32_t rank, DType to) {
+  Module module(s.module->context->catalogue);
   TensorType type{from, {}};
   for (int32_t d = 0; d < rank; d++) {
-    ASSIGN_OR_RETURN(type.dims.emplace_back(), module->dims.Symbol(absl::StrCat("n", d)));
+    ASSIGN_OR_RETURN(type.dims.emplace_back(), module.dims.Symbol(absl::StrCat("n", d)));
   }
-  ASSIGN_OR_RETURN(ValueId x, graph->AddParam("x", std::move(type)));
-  ASSIGN_OR_RETURN(const OpDef* cast, module->catalogue->Find("cast", 0));
+  ASSIGN_OR_RETURN(const OpDef* cast, module.catalogue->Find("cast", 0));
   AttrValue dtype;
   dtype.kind = KEEL_ATTR_DTYPE;
   dtype.i = static_cast<int64_t>(to);
-  ASSIGN_OR_RETURN(NodeId node, graph->AddNode(cast, {x}, {{"to", dtype}}));
-  ASSIGN_OR_RETURN(auto plan,
-                   keel::MakePlan({graph, s.device, {&x, 1}, graph->nodes[node].out, {}}, s.options));
-  return FeedCast{std::move(module), std::move(plan)};
+  ASSIGN_OR_RETURN(OpGraph alone, BuildOp(module, *cast, {{"to", dtype}}, {type}));
+  return Plan::Make(alone.On(s.device), s.options);
 }
 
 absl::StatusOr<std::shared_ptr<Plan>> FindCast(SessionState& s, DType from, int32_t rank, DType to) {
   std::lock_guard lock(s.mutex);
   std::tuple key(from, rank, to);
-  if (auto known = s.casts.find(key); known != s.casts.end()) return known->second.plan;
-  ASSIGN_OR_RETURN(FeedCast made, MakeCast(s, from, rank, to));
-  return s.casts.emplace(key, std::move(made)).first->second.plan;
+  if (auto known = s.casts.find(key); known != s.casts.end()) return known->second;
+  ASSIGN_OR_RETURN(std::shared_ptr<Plan> made, MakeCast(s, from, rank, to));
+  return s.casts[key] = std::move(made);
 }
 
 absl::StatusOr<ArrayRef> CastFeed(SessionState& s, keel_array* feed, DType to) {

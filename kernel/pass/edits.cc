@@ -100,8 +100,7 @@ absl::StatusOr<ValueId> Rewrite::AddConstant(Constant constant) {
   MakeCopy();
   if (!constant.name.empty() || !constant.type.dims.empty())
     constant.name = FreshName(constant.name.empty() ? "c" : constant.name);
-  ASSIGN_OR_RETURN(uint32_t number, module_->AddConstant(std::move(constant)));
-  ASSIGN_OR_RETURN(ValueId value, copy_->AddConstant(number));
+  ASSIGN_OR_RETURN(ValueId value, copy_->AddConstant(std::move(constant)));
   Grow();
   return value;
 }

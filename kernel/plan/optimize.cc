@@ -5,6 +5,7 @@
 
 #include "kernel/graph/constant.h"
 #include "kernel/graph/node_effects.h"
+#include "kernel/plan/op_graph.h"
 
 namespace keel {
 namespace {
@@ -13,25 +14,18 @@ namespace {
 absl::StatusOr<std::vector<Constant>> Evaluate(Device* device, const PlanOptions& options, const Graph& graph,
                                                NodeId number) {
   const Node& node = graph.nodes[number];
-  Module module(graph.module->catalogue);
-  ASSIGN_OR_RETURN(Graph * alone, module.AddGraph("eval"));
-  std::vector<ValueId> in;
-  for (ValueId v : node.in) {
-    in.push_back(kNoValue);
-    if (v == kNoValue) continue;
-    Constant constant = graph.module->constants[graph.values[v].index];
-    constant.name.clear();
-    ASSIGN_OR_RETURN(uint32_t index, module.AddConstant(std::move(constant)));
-    ASSIGN_OR_RETURN(in.back(), alone->AddConstant(index));
-  }
-  ASSIGN_OR_RETURN(NodeId made, alone->AddNode(node.op, std::move(in), node.attrs));
+  std::vector<const Constant*> operands;
+  for (ValueId v : node.in)
+    operands.push_back(v == kNoValue ? nullptr : &graph.module->constants[graph.values[v].index]);
   PlanOptions plain;
   plain.threads = options.threads;
   plain.memory = options.memory;
   plain.exact_convolution = options.exact_convolution;
-  const std::vector<ValueId>& out = alone->nodes[made].out;
-  ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, Plan::Make({alone, device, {}, out, {}}, plain));
-  std::vector<ArrayRef> results(out.size());
+  Module module(graph.module->catalogue);
+  const std::vector<TensorType> omitted(node.in.size());
+  ASSIGN_OR_RETURN(OpGraph alone, BuildOp(module, *node.op, node.attrs, omitted, operands));
+  ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, Plan::Make(alone.On(device), plain));
+  std::vector<ArrayRef> results(plan->outputs());
   RETURN_IF_ERROR(plan->Run({}, results));
   std::vector<Constant> constants;
   for (ArrayRef& array : results) constants.push_back(ConstantOf("", std::move(array)));

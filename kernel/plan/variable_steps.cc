@@ -1,9 +1,8 @@
 #include "kernel/plan/variable_steps.h"
 
-#include <algorithm>
-
 #include "kernel/device/move.h"
 #include "kernel/graph/constant.h"
+#include "kernel/plan/op_graph.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
@@ -12,14 +11,11 @@ namespace {
 absl::StatusOr<std::shared_ptr<Plan>> MakeSum(Device* device, std::shared_ptr<Catalogue> catalogue,
                                               const TensorType& type, bool subtract) {
   Module module(std::move(catalogue));
-  ASSIGN_OR_RETURN(Graph * graph, module.AddGraph("sum"));
-  ASSIGN_OR_RETURN(ValueId a, graph->AddParam("a", type));
-  ASSIGN_OR_RETURN(ValueId b, graph->AddParam("b", type));
   ASSIGN_OR_RETURN(const OpDef* op, module.catalogue->Find(subtract ? "sub" : "add", 0));
-  ASSIGN_OR_RETURN(NodeId node, graph->AddNode(op, {a, b}, {}));
   PlanOptions options;
   options.results_on_device = options.eager = true;
-  return Plan::Make({graph, device, graph->params, graph->nodes[node].out, {}}, options);
+  ASSIGN_OR_RETURN(OpGraph sum, BuildOp(module, *op, {}, {type, type}));
+  return Plan::Make(sum.On(device), options);
 }
 
 // The steps of one part in one run.
@@ -62,15 +58,15 @@ class Steps {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Plan>> SumPlans::Find(Device* device, const keel_array* like, bool subtract) {
-  std::lock_guard lock(mutex_);
-  for (const Sum& sum : sums_)
-    if (sum.device == device && sum.subtract == subtract && sum.type.dtype == like->dtype &&
-        std::ranges::equal(sum.type.dims, like->shape()))
-      return sum.plan;
-  TensorType type{like->dtype, {like->shape().begin(), like->shape().end()}};
-  auto made = MakeSum(device, catalogue_, type, subtract);
+  Key key{device, subtract, like->dtype, {like->shape().begin(), like->shape().end()}};
+  {
+    std::lock_guard lock(mutex_);
+    if (auto known = sums_.find(key); known != sums_.end()) return known->second;
+  }
+  auto made = MakeSum(device, catalogue_, {like->dtype, std::get<Dims>(key)}, subtract);
   if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-  return sums_.emplace_back(device, std::move(type), subtract, made.ok() ? *made : nullptr).plan;
+  std::lock_guard lock(mutex_);  // another thread may have been faster: its plan stays
+  return sums_.emplace(std::move(key), made.ok() ? *made : nullptr).first->second;
 }
 
 absl::StatusOr<ArrayRef> SumPlans::Add(Device* device, keel_array* a, keel_array* b, bool subtract) {

@@ -5,8 +5,10 @@
 // are parts of their own (parts.h); Parts::Run calls RunVariablePart.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -23,17 +25,12 @@ class SumPlans {
   absl::StatusOr<ArrayRef> Add(Device* device, keel_array* a, keel_array* b, bool subtract);
 
  private:
-  struct Sum {
-    Device* device;
-    TensorType type;
-    bool subtract;
-    std::shared_ptr<Plan> plan;  // null: the device cannot add them
-  };
+  using Key = std::tuple<Device*, bool, DType, Dims>;  // bool: subtract
   absl::StatusOr<std::shared_ptr<Plan>> Find(Device* device, const keel_array* like, bool subtract);
 
   const std::shared_ptr<Catalogue> catalogue_;
   Mutex mutex_;
-  std::vector<Sum> sums_;  // one for each type of a variable
+  std::map<Key, std::shared_ptr<Plan>> sums_;  // null: the device cannot add them
 };
 
 // The device whose memory contains the array; null: host memory, or the device is not known.
