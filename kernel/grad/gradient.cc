@@ -7,11 +7,31 @@
 #include "kernel/grad/active.h"
 #include "kernel/grad/control.h"
 #include "kernel/grad/slice.h"
+#include "kernel/graph/copier.h"
 
 namespace keel {
 namespace {
 
 constexpr int kMaxNesting = static_cast<int>(kMaxCallDepth);
+
+// Appends the nodes of the body of a call to the graph of the call.
+class InlineCopy : public GraphCopier {
+ public:
+  InlineCopy(const Graph& body, GraphSink& sink, NodeId call)
+      : GraphCopier(body, sink.graph()), sink_(sink), call_(call) {}
+
+ private:
+  absl::StatusOr<std::vector<ValueId>> Add(Draft draft) override {
+    if (draft.origin.device) to_.scope.device = draft.origin.device;
+    if (draft.origin.source) to_.scope.source = draft.origin.source;
+    ASSIGN_OR_RETURN(std::vector<ValueId> out, sink_.Node(*draft.op, std::move(draft.in), draft.attrs));
+    RETURN_IF_ERROR(CheckReads(to_, call_));
+    return out;
+  }
+
+  GraphSink& sink_;
+  const NodeId call_;
+};
 
 class Builder {
  public:
@@ -222,21 +242,13 @@ class Builder {
   absl::StatusOr<std::vector<ValueId>> Inline(NodeId call, uint32_t number, const std::vector<ValueId>& in) {
     ASSIGN_OR_RETURN(number, WithoutEffects(*graph_.module, number));
     const Graph& body = *graph_.module->graphs[number];
-    std::vector<ValueId> map(body.values.size(), kNoValue), results;
-    for (size_t i = 0; i < in.size(); i++) map[body.params[i]] = in[i];
-    for (const auto& [constant, value] : body.constant_values) {
-      ASSIGN_OR_RETURN(map[value], graph_.AddConstant(constant));
+    InlineCopy copy(body, sink_, call);
+    for (size_t i = 0; i < in.size(); i++) copy.map[body.params[i]] = in[i];
+    RETURN_IF_ERROR(copy.CopyNodes(std::vector<bool>(body.nodes.size(), true)));
+    std::vector<ValueId> results;
+    for (ValueId v : body.results) {
+      ASSIGN_OR_RETURN(results.emplace_back(), copy.Find(v));
     }
-    for (const Node& node : body.nodes) {
-      std::vector<ValueId> operands;
-      for (ValueId v : node.in) operands.push_back(v == kNoValue ? kNoValue : map[v]);
-      if (node.origin.device) graph_.scope.device = node.origin.device;
-      if (node.origin.source) graph_.scope.source = node.origin.source;
-      ASSIGN_OR_RETURN(std::vector<ValueId> out, sink_.Node(*node.op, std::move(operands), node.attrs));
-      RETURN_IF_ERROR(CheckReads(graph_, call));
-      for (size_t i = 0; i < out.size(); i++) map[node.out[i]] = out[i];
-    }
-    for (ValueId v : body.results) results.push_back(map[v]);
     return results;
   }
 

@@ -37,6 +37,12 @@ absl::Status Append(const Module& m, uint32_t start, std::vector<uint8_t>* state
 
 }  // namespace
 
+void ForEachBody(Attr& attr, absl::FunctionRef<void(int64_t&)> change) {
+  if (attr.value.kind == KEEL_ATTR_GRAPH && attr.value.i >= 0) change(attr.value.i);
+  if (attr.value.kind != KEEL_ATTR_GRAPHS) return;
+  for (int64_t& body : attr.value.list) change(body);
+}
+
 std::vector<uint32_t> BodiesOf(const Attrs& attrs) {
   std::vector<uint32_t> bodies;
   for (const Attr& a : attrs) {

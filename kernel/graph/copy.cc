@@ -129,10 +129,7 @@ void DropUnusedGraphs(Module* m, size_t first_new, Graph* extra) {
   auto renumber = [&](Graph& graph) {
     for (Node& node : graph.nodes)
       for (Attr& a : node.attrs)
-        if (a.value.kind == KEEL_ATTR_GRAPH)
-          a.value.i = moved[static_cast<size_t>(a.value.i)];
-        else if (a.value.kind == KEEL_ATTR_GRAPHS)
-          for (int64_t& body : a.value.list) body = moved[static_cast<size_t>(body)];
+        ForEachBody(a, [&](int64_t& body) { body = moved[static_cast<size_t>(body)]; });
   };
   for (uint32_t g = 0; g < m->graphs.size(); g++) {
     m->index->graphs.emplace(m->graphs[g]->name, g);

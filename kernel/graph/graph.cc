@@ -157,6 +157,7 @@ absl::StatusOr<ValueId> Graph::AddParam(std::string_view name, TensorType type) 
 
 absl::Status Graph::AddRule(std::string_view text) {
   constexpr size_t kMaxRules = 256;
+  RETURN_IF_ERROR(CheckNotBody(*this));
   if (rules.size() == kMaxRules) return Exhausted("a graph has at most ", kMaxRules, " size rules");
   std::string rule(text);
   absl::RemoveExtraAsciiWhitespace(&rule);
@@ -179,7 +180,11 @@ absl::StatusOr<ValueId> Graph::AddConstant(uint32_t constant) {
 }
 
 absl::StatusOr<ValueId> Graph::AddScalar(DType dtype, const void* element) {
-  ASSIGN_OR_RETURN(uint32_t number, module->AddConstant(ScalarOf(dtype, element)));
+  return AddConstant(ScalarOf(dtype, element));
+}
+
+absl::StatusOr<ValueId> Graph::AddConstant(Constant constant) {
+  ASSIGN_OR_RETURN(uint32_t number, module->AddConstant(std::move(constant)));
   return AddConstant(number);
 }
 

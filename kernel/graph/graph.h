@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/status.h"
 #include "kernel/dims/dim_table.h"
@@ -90,6 +91,7 @@ struct Graph {
   absl::StatusOr<ValueId> AddParam(std::string_view name, TensorType type);
   absl::Status AddRule(std::string_view text);             // after all parameters
   absl::StatusOr<ValueId> AddConstant(uint32_t constant);  // the same value each time
+  absl::StatusOr<ValueId> AddConstant(Constant constant);  // adds it to the module, too
   // The value of an unnamed scalar constant; `element` is one element of that dtype. Equal scalars share a
   // value.
   absl::StatusOr<ValueId> AddScalar(DType dtype, const void* element);
@@ -186,6 +188,8 @@ absl::Status CheckIsolated(const Graph& body);
 // The graphs that a node calls.
 std::vector<uint32_t> BodiesOf(const Attrs&);
 std::vector<uint32_t> BodiesOf(const OpDef&, const Attrs&);  // in the order of the op's attributes
+// Calls change with each graph number of the attribute.
+void ForEachBody(Attr& attr, absl::FunctionRef<void(int64_t&)> change);
 // With the effects of the graphs that the node calls.
 Effects EffectsOf(const Graph& graph, const Node& node);
 bool FailsOnData(const Graph& graph, const Node& node);  // whether it may fail on its data

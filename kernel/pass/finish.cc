@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_join.h"
+#include "kernel/graph/copier.h"
 #include "kernel/graph/node_effects.h"
 #include "kernel/pass/rewrite.h"
 
@@ -13,55 +14,44 @@ namespace {
 constexpr size_t kMaxDiffLines = 200;
 
 // Copies the needed part of an edited graph into a new graph.
-class Writer {
+class Writer : public GraphCopier {
  public:
-  Writer(const PassGraph& from, const Graph& old, std::span<const NodeId> order,
+  Writer(const PassGraph& from, const Graph& old, Graph& fresh, std::span<const NodeId> order,
          std::span<const uint8_t> kept, size_t originals)
-      : from_(from),
-        old_(old),
-        order_(order),
-        kept_(kept),
-        originals_(originals),
-        map_(old.values.size(), kNoValue),
-        fresh_(std::make_unique<Graph>()) {
-    fresh_->module = old.module;
-    fresh_->name = old.name;
-    fresh_->rules = old.rules;
-    fresh_->limit = from.plan ? 2 * kMaxNodes : kMaxNodes;  // calls count in addition to their bodies
-    fresh_->Reserve(old.values.size(), order.size());
+      : GraphCopier(old, fresh), graph_(from), order_(order), kept_(kept), originals_(originals) {
+    fresh.module = old.module;
+    fresh.name = old.name;
+    fresh.rules = old.rules;
+    fresh.limit = from.plan ? 2 * kMaxNodes : kMaxNodes;  // calls count in addition to their bodies
+    fresh.Reserve(old.values.size(), order.size());
   }
 
   // unused: types of the feeds that are kNoValue.
   [[gnu::noinline]] absl::Status Run(std::span<const ValueId> roots, std::span<const std::string> names,
                                      std::span<const TensorType> unused = {}) {
-    for (size_t i = 0; i < from_.feeds.size(); i++) {
-      ValueId v = from_.feeds[i];
-      if (v == kNoValue) {
-        RETURN_IF_ERROR(fresh_->AddParam("", unused[i]).status());
-        continue;
-      }
-      ASSIGN_OR_RETURN(map_[v], fresh_->AddParam(KnownName(old_, v), old_.values[v].type));
+    for (size_t i = 0; i < graph_.feeds.size(); i++) {
+      ValueId v = graph_.feeds[i];
+      RETURN_IF_ERROR(v == kNoValue ? to_.AddParam("", unused[i]).status()
+                                    : AddParam(v, KnownName(from_, v)));
     }
     std::vector<bool> needed = Needed(roots);
     for (NodeId n : order_)
-      if (needed[n]) RETURN_IF_ERROR(AddNode(n));
-    for (size_t i = 0; i < roots.size(); i++) {
-      ASSIGN_OR_RETURN(ValueId v, Mapped(roots[i]));
-      bool again = std::ranges::find(names.first(i), names[i]) != names.begin() + static_cast<ptrdiff_t>(i);
-      RETURN_IF_ERROR(fresh_->AddResult(again ? "" : names[i], v));  // fetched more than once
-    }
-    return absl::OkStatus();
+      if (needed[n]) RETURN_IF_ERROR(CopyNode(n));
+    std::vector<std::string> once(names.begin(), names.end());
+    for (size_t i = 0; i < once.size(); i++)  // fetched more than once
+      if (std::ranges::find(names.first(i), names[i]) != names.begin() + static_cast<ptrdiff_t>(i))
+        once[i].clear();
+    return AddResults(roots, once);
   }
-  std::unique_ptr<Graph> Take() { return std::move(fresh_); }
 
  private:
   std::vector<bool> Needed(std::span<const ValueId> roots) {
-    std::vector<bool> node(old_.nodes.size()), value(old_.values.size());
+    std::vector<bool> node(from_.nodes.size()), value(from_.values.size());
     for (ValueId v : roots) value[v] = true;
     for (size_t i = order_.size(); i-- > 0;) {
-      const Node& n = old_.nodes[order_[i]];
+      const Node& n = from_.nodes[order_[i]];
       bool need = kept_[order_[i]];
-      for (ValueId v : n.out) need = need || (value[v] && map_[v] == kNoValue);
+      for (ValueId v : n.out) need = need || (value[v] && map[v] == kNoValue);
       node[order_[i]] = need;
       for (ValueId v : n.in)
         if (need && v != kNoValue) value[v] = true;
@@ -69,56 +59,31 @@ class Writer {
     return node;
   }
 
-  absl::StatusOr<ValueId> Mapped(ValueId v) {
-    if (map_[v] != kNoValue) return map_[v];
-    if (old_.values[v].kind != ValueKind::kConstant)
-      return Invalid("\"", old_.ValueName(v), "\" is used before it is computed");
-    ASSIGN_OR_RETURN(map_[v], fresh_->AddConstant(old_.values[v].index));
-    return map_[v];
-  }
-
-  static std::string Suffix(uint32_t result) { return result ? absl::StrCat("_", result) : ""; }
-
   // In a plan, values keep the names used in messages and reports.
-  std::string NameOf(NodeId n, uint32_t result) {
-    const Value& v = old_.values[old_.nodes[n].out[result]];
-    if (map_[old_.nodes[n].out[result]] != kNoValue) return "";  // fed
-    if (!v.name.empty() || !from_.plan) return v.name;
-    if (n < originals_) return KnownName(old_, old_.nodes[n].out[result]);
-    std::string name = absl::StrCat(OpName(*old_.nodes[n].op), ".", n, Suffix(result));
-    return old_.by_name.contains(name) ? "" : name;
+  std::string NameOf(NodeId n, ValueId v) {
+    const Value& value = from_.values[v];
+    if (map[v] != kNoValue) return "";  // fed
+    if (!value.name.empty() || !graph_.plan) return value.name;
+    if (n < originals_) return KnownName(from_, v);
+    std::string name =
+        absl::StrCat(OpName(*from_.nodes[n].op), ".", n, value.result ? absl::StrCat("_", value.result) : "");
+    return from_.by_name.contains(name) ? "" : name;
   }
 
-  absl::Status AddNode(NodeId n) {
-    const Node& node = old_.nodes[n];
-    std::vector<ValueId> in;
-    std::vector<std::string> names;
-    std::vector<TensorType> types;
-    for (ValueId v : node.in) {
-      in.push_back(kNoValue);
-      if (v == kNoValue) continue;
-      ASSIGN_OR_RETURN(in.back(), Mapped(v));
-    }
-    for (uint32_t i = 0; i < node.out.size(); i++) {
-      names.push_back(NameOf(n, i));
-      types.push_back(old_.values[node.out[i]].type);
-    }
-    if (node.out.empty() && (!node.name.empty() || (from_.plan && n < originals_)))
-      if (std::string name = old_.NodeName(n); !old_.by_name.contains(name)) names.push_back(std::move(name));
-    fresh_->scope = node.origin;
-    ASSIGN_OR_RETURN(NodeId made, fresh_->AddNode(node.op, std::move(in), node.attrs, names, types));
-    for (size_t i = 0; i < node.out.size(); i++)
-      if (map_[node.out[i]] == kNoValue) map_[node.out[i]] = fresh_->nodes[made].out[i];
+  absl::Status Adapt(NodeId n, Draft* draft) override {
+    const Node& node = from_.nodes[n];
+    for (size_t i = 0; i < node.out.size(); i++) draft->names[i] = NameOf(n, node.out[i]);
+    if (!node.out.empty()) return absl::OkStatus();
+    draft->names.clear();
+    if (!node.name.empty() || (graph_.plan && n < originals_))
+      if (std::string name = from_.NodeName(n); !from_.by_name.contains(name)) draft->names = {name};
     return absl::OkStatus();
   }
 
-  const PassGraph& from_;
-  const Graph& old_;
+  const PassGraph& graph_;
   std::span<const NodeId> order_;
   std::span<const uint8_t> kept_;
   size_t originals_;
-  std::vector<ValueId> map_;
-  std::unique_ptr<Graph> fresh_;
 };
 
 // The effects in order. Calls are expanded, because they may be inlined.
@@ -175,9 +140,10 @@ std::string KnownName(const Graph& graph, ValueId v) {
 
 absl::StatusOr<PassGraph> Rewrite::Finish() {
   if (!copy_) return input_;
-  Writer writer(input_, *copy_, Nodes(), kept_, input_.graph->nodes.size());
-  RETURN_IF_ERROR(writer.Run(roots_, result_names_));
-  edited_ = module_->ExchangeGraph(number_, writer.Take());
+  auto fresh = std::make_unique<Graph>();
+  RETURN_IF_ERROR(
+      Writer(input_, *copy_, *fresh, Nodes(), kept_, input_.graph->nodes.size()).Run(roots_, result_names_));
+  edited_ = module_->ExchangeGraph(number_, std::move(fresh));
   module_->graphs[number_]->called = input_.graph->called;
   PassGraph result{module_, module_->graphs[number_].get(), {}, {}, result_names_, {}, input_.plan};
   if (input_.main) result.main = module_->graphs[*module_->GraphNumber(input_.main->name)].get();
@@ -210,11 +176,10 @@ absl::StatusOr<uint32_t> Rewrite::Derive(int64_t graph, std::span<const ValueId>
   std::iota(order.begin(), order.end(), 0);
   std::vector<uint8_t> kept(order.size());
   for (NodeId n : MustRunNodes(old)) kept[n] = 1;
-  Writer writer(part, old, order, kept, order.size());
+  auto fresh = std::make_unique<Graph>();
   std::vector<std::string> names(results.size());
-  RETURN_IF_ERROR(writer.Run(results, names, unused));
+  RETURN_IF_ERROR(Writer(part, old, *fresh, order, kept, order.size()).Run(results, names, unused));
   ASSIGN_OR_RETURN(uint32_t number, AddGraph(old.name));
-  std::unique_ptr<Graph> fresh = writer.Take();
   fresh->name = module_->graphs[number]->name;
   module_->ExchangeGraph(number, std::move(fresh));
   return number;

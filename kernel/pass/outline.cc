@@ -3,6 +3,7 @@
 
 #include "kernel/base/free_name.h"
 #include "kernel/base/hash.h"
+#include "kernel/graph/copier.h"
 #include "kernel/graph/node_effects.h"
 #include "kernel/pass/rewrite.h"
 
@@ -13,6 +14,40 @@ struct Rewrite::Group {
   HashSet<NodeId> members;
   std::vector<NodeId> later;  // between them, depend on them, and move after the call
   std::vector<ValueId> in, out;
+};
+
+namespace {
+
+class GroupCopy : public GraphCopier {
+  using GraphCopier::GraphCopier;
+  absl::Status Adapt(NodeId, Draft* draft) override {
+    draft->origin.device = 0;  // the call has the scope
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+// Names and origins of the nodes of a body that replace a node.
+class Rewrite::BodyCopy : public GraphCopier {
+ public:
+  BodyCopy(const Rewrite& rewrite, const Graph& body, NodeId call)
+      : GraphCopier(body, *rewrite.copy_), rewrite_(rewrite), call_(call), origin_(to_.nodes[call].origin) {}
+
+ private:
+  absl::Status Adapt(NodeId n, Draft* draft) override {
+    const Node& node = from_.nodes[n];
+    for (size_t i = 0; i < node.out.size(); i++)
+      draft->names[i] = rewrite_.NameFor(from_, node.out[i], call_);
+    if (node.out.empty() && !node.name.empty())
+      draft->names = {rewrite_.FreshName(absl::StrCat(to_.NodeName(call_), "/", node.name))};
+    draft->origin = {origin_.device, draft->origin.source ? draft->origin.source : origin_.source};
+    return absl::OkStatus();
+  }
+
+  const Rewrite& rewrite_;
+  const NodeId call_;
+  const Origin origin_;
 };
 
 void Rewrite::SortByPosition(std::vector<NodeId>* nodes) const {
@@ -98,27 +133,14 @@ absl::StatusOr<uint32_t> Rewrite::AddGraph(std::string_view name) {
 absl::StatusOr<uint32_t> Rewrite::MakeBody(const Group& group, std::string_view name) {
   ASSIGN_OR_RETURN(uint32_t number, AddGraph(name.empty() ? "body" : name));
   Graph* body = module_->graphs[number].get();
-  HashMap<ValueId, ValueId> map;
-  for (ValueId v : group.in) {  // "p1" may be the body's name for an unnamed parameter
-    const std::string& called = graph_->values[v].name;
-    ASSIGN_OR_RETURN(map[v],
-                     body->AddParam(body->by_name.contains(called) ? "" : called, graph_->values[v].type));
-  }
-  for (NodeId n : group.nodes) {
-    const Node& node = copy_->nodes[n];
-    std::vector<ValueId> in;
-    std::vector<std::string> names;
-    std::vector<TensorType> types;
-    for (ValueId v : node.in) in.push_back(v == kNoValue ? kNoValue : map.at(v));
-    for (ValueId v : node.out) {
-      names.push_back(body->by_name.contains(copy_->values[v].name) ? "" : copy_->values[v].name);
-      types.push_back(copy_->values[v].type);
-    }
-    body->scope.source = node.origin.source;
-    ASSIGN_OR_RETURN(NodeId made, body->AddNode(node.op, std::move(in), node.attrs, names, types));
-    for (size_t i = 0; i < node.out.size(); i++) map[node.out[i]] = body->nodes[made].out[i];
-  }
-  for (ValueId v : group.out) RETURN_IF_ERROR(body->AddResult("", map.at(v)));
+  GroupCopy copy(*copy_, *body, std::move(outline_map_));
+  for (ValueId v : group.in) RETURN_IF_ERROR(copy.AddParam(v, copy_->values[v].name));
+  for (NodeId n : group.nodes) RETURN_IF_ERROR(copy.CopyNode(n));
+  RETURN_IF_ERROR(copy.AddResults(group.out));
+  for (ValueId v : group.in) copy.map[v] = kNoValue;
+  for (NodeId n : group.nodes)
+    for (ValueId v : copy_->nodes[n].out) copy.map[v] = kNoValue;
+  outline_map_ = std::move(copy.map);
   return number;
 }
 
@@ -222,12 +244,9 @@ absl::Status Rewrite::Splice(NodeId n, int64_t graph, std::span<const ValueId> i
 absl::Status Rewrite::InlineBody(NodeId call, uint32_t graph, std::vector<ValueId> in) {
   MakeCopy();
   const Graph& body = *module_->graphs[graph];
-  std::vector<ValueId> map(body.values.size(), kNoValue), out = copy_->nodes[call].out;
-  for (size_t i = 0; i < in.size(); i++) map[body.params[i]] = in[i];
-  for (const auto& [constant, value] : body.constant_values) {
-    ASSIGN_OR_RETURN(map[value], copy_->AddConstant(constant));
-  }
-  Grow();
+  std::vector<ValueId> out = copy_->nodes[call].out;
+  BodyCopy copy(*this, body, call);
+  for (size_t i = 0; i < in.size(); i++) copy.map[body.params[i]] = in[i];
   // Names of values that are now outlined are free again.
   for (const Node& inner : body.nodes)
     for (ValueId v : inner.out)
@@ -235,28 +254,16 @@ absl::Status Rewrite::InlineBody(NodeId call, uint32_t graph, std::vector<ValueI
         const Value& holder = copy_->values[known->second];
         if (holder.kind == ValueKind::kResult && !Alive(holder.index)) copy_->by_name.erase(known);
       }
-  copy_->scope = copy_->nodes[call].origin;
-  for (const Node& inner : body.nodes) {
-    std::vector<ValueId> operands;
-    std::vector<std::string> names;
-    std::vector<TensorType> types;
-    for (ValueId v : inner.in) operands.push_back(v == kNoValue ? kNoValue : map[v]);
-    for (size_t i = 0; i < inner.out.size(); i++) {
-      names.push_back(NameFor(body, inner.out[i], call));
-      types.push_back(body.values[inner.out[i]].type);
-    }
-    if (inner.origin.source) copy_->scope.source = inner.origin.source;
-    if (!inner.name.empty())
-      names.push_back(FreshName(absl::StrCat(graph_->NodeName(call), "/", inner.name)));
-    ASSIGN_OR_RETURN(NodeId made, copy_->AddNode(inner.op, std::move(operands), inner.attrs, names, types));
-    for (size_t i = 0; i < inner.out.size(); i++) map[inner.out[i]] = copy_->nodes[made].out[i];
-    Insert(made, call);
+  for (NodeId n = 0; n < body.nodes.size(); n++) {
+    RETURN_IF_ERROR(copy.CopyNode(n));
+    NodeId made = Insert(static_cast<NodeId>(copy_->nodes.size() - 1), call);
     kept_[made] = kept_[call] && MustRun(*copy_, copy_->nodes[made]);
     if (marked_) Mark(made, true);
   }
   // ReplaceUses transfers the call's names to fetched results; other names are transferred here.
   for (size_t i = 0; i < out.size(); i++) {
-    ValueId value = map[body.results[i]];
+    ASSIGN_OR_RETURN(ValueId value, copy.Find(body.results[i]));
+    Grow();
     bool told = input_.plan && call < input_.graph->nodes.size();
     std::string name = told ? copy_->ValueName(out[i]) : copy_->values[out[i]].name;
     bool root = rooted_[out[i]];

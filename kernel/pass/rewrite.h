@@ -84,6 +84,7 @@ class Rewrite : public Rewriter {
 
  private:
   struct Group;  // of Outline
+  class BodyCopy;
 
   bool Alive(NodeId n) const { return n < alive_.size() && alive_[n]; }
   void MakeCopy();  // creates the private copy
@@ -135,7 +136,8 @@ class Rewrite : public Rewriter {
   keel_edit edit_;
   uint64_t edits_ = 0, allowed_ = UINT64_MAX, evaluated_ = 0;
   bool stopped_ = false;
-  HashSet<NodeId> outlined_;  // calls created by this pass
+  HashSet<NodeId> outlined_;          // calls created by this pass
+  std::vector<ValueId> outline_map_;  // buffer, by value: all kNoValue
   std::vector<ValueId> roots_;
   std::vector<std::string> result_names_;
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "kernel/base/free_name.h"
+#include "kernel/graph/copier.h"
 #include "kernel/trace/trace.h"
 
 namespace keel {
@@ -26,6 +27,14 @@ constexpr BodyAttrs kBodyAttrs[] = {{"cond", {"then", "else"}, false, false},
                                     {"switch", {"branches"}, true, false},
                                     {"while", {"test", "body"}, false, true},
                                     {"scan", {"body"}, false, true}};
+
+class UnnamedCopy : public GraphCopier {
+  using GraphCopier::GraphCopier;
+  absl::Status Adapt(NodeId, Draft* draft) override {
+    draft->names.clear();
+    return absl::OkStatus();
+  }
+};
 
 AttrValue Number(int32_t kind, int64_t i) {
   AttrValue v;
@@ -132,7 +141,7 @@ absl::StatusOr<ValueId> Trace::Captured(ValueId outer) {
 // Copies the body into the module. Parameters: those from Begin, with the captures of all bodies of the node
 // before the entries. Reads that LiftReads moved out are omitted; their values are captures.
 absl::Status Trace::Rewrite(const std::vector<ValueId>& captured, std::string_view label, AttrValue* number) {
-  std::vector<ValueId> map(graph_->values.size(), kNoValue), own;
+  std::vector<ValueId> own;
   auto taken = [&](const std::string& name) { return module_->GraphNumber(name).ok(); };
   number->i = static_cast<int64_t>(module_->graphs.size());
   ASSIGN_OR_RETURN(
@@ -141,10 +150,9 @@ absl::Status Trace::Rewrite(const std::vector<ValueId>& captured, std::string_vi
           absl::StrCat(parent_->graph_->name, ".v", parent_->graph_->nodes.size(), ".", label), taken)));
   for (ValueId p : graph_->params)
     if (std::ranges::find(captures_, p, &Capturing::second) == captures_.end()) own.push_back(p);
+  UnnamedCopy copy(*graph_, *made);
   auto begun = [&](size_t from, size_t to) -> absl::Status {
-    for (size_t i = from; i < to; i++) {
-      ASSIGN_OR_RETURN(map[own[i]], made->AddParam("", graph_->values[own[i]].type));
-    }
+    for (size_t i = from; i < to; i++) RETURN_IF_ERROR(copy.AddParam(own[i]));
     return absl::OkStatus();
   };
   size_t entries = std::min(entries_from_, own.size());
@@ -152,31 +160,22 @@ absl::Status Trace::Rewrite(const std::vector<ValueId>& captured, std::string_vi
   for (ValueId outer : captured) {
     ASSIGN_OR_RETURN(ValueId param, made->AddParam("", parent_->graph_->values[outer].type));
     for (const auto& [value, mine] : captures_)
-      if (value == outer) map[mine] = param;
+      if (value == outer) copy.map[mine] = param;
   }
   RETURN_IF_ERROR(begun(entries, own.size()));
-  for (ValueId v = 0; v < map.size(); v++) {
-    if (graph_->values[v].kind != ValueKind::kConstant) continue;
-    ASSIGN_OR_RETURN(map[v], made->AddConstant(graph_->values[v].index));
-  }
   ASSIGN_OR_RETURN(const OpDef* stop, module_->catalogue->Find("stop_gradient", 0));
   hidden_.resize(graph_->nodes.size());
   for (NodeId n = 0; n < graph_->nodes.size(); n++) {
     const Node& node = graph_->nodes[n];
-    if (!node.out.empty() && map[node.out[0]] != kNoValue) continue;  // a read that was lifted
-    std::vector<ValueId> in;
-    for (ValueId v : node.in) in.push_back(v == kNoValue ? v : map[v]);
-    made->scope = node.origin;
-    ASSIGN_OR_RETURN(NodeId copy, made->AddNode(node.op, std::move(in), node.attrs));
-    for (size_t r = 0; r < node.out.size(); r++) {
-      ValueId& out = map[node.out[r]] = made->nodes[copy].out[r];
-      if (!hidden_[n]) continue;
-      ASSIGN_OR_RETURN(NodeId stopped, made->AddNode(stop, {out}, {}));
-      out = made->nodes[stopped].out[0];
+    if (!node.out.empty() && copy.map[node.out[0]] != kNoValue) continue;  // a read that was lifted
+    RETURN_IF_ERROR(copy.CopyNode(n));
+    if (!hidden_[n]) continue;
+    for (ValueId v : node.out) {
+      ASSIGN_OR_RETURN(NodeId stopped, made->AddNode(stop, {copy.map[v]}, {}));
+      copy.map[v] = made->nodes[stopped].out[0];
     }
   }
-  for (ValueId v : graph_->results) RETURN_IF_ERROR(made->AddResult("", map[v]));
-  return absl::OkStatus();
+  return copy.AddResults(graph_->results);
 }
 
 // Moves reads of variables that no body writes before the node. Gradients do not reach the other reads.

@@ -153,6 +153,40 @@ absl::StatusOr<ValueId> Trace::Reshaped(ValueId value, const Dims& dims) {
   return graph_->nodes[node].out[0];
 }
 
+// Reads of variables become reads of the trace.
+class Trace::EntryCopy : public LinkedCopy {
+ public:
+  EntryCopy(Trace& trace, Linker& linker, const EntryRequest& request, std::vector<ValueId> map)
+      : LinkedCopy(linker, request.graph, *trace.graph_, trace.graph_, std::move(map)),
+        trace_(trace),
+        request_(request) {}
+
+  absl::Status Run() {
+    for (NodeId n = 0; n < from_.nodes.size(); n++)
+      RETURN_IF_ERROR(OpName(*from_.nodes[n].op) == "read" ? CopyRead(from_.nodes[n]) : CopyNode(n));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CopyRead(const Node& node) {
+    const ModuleVariable& read = request_.from.variables[static_cast<size_t>(node.attrs[0].value.i)];
+    RETURN_IF_ERROR(trace_.NumberOf(read.storage, read.name).status());
+    ASSIGN_OR_RETURN(ArrayRef value, trace_.Read(read.storage));
+    if (request_.on_read) request_.on_read(read.storage, value.get());
+    map[node.out[0]] = ValueOf(value.get());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<ValueId>> Add(Draft draft) override {
+    to_.scope = draft.origin;
+    if (!to_.scope.source) to_.scope.source = trace_.source_;
+    ASSIGN_OR_RETURN(NodeId made, trace_.Add(*draft.op, std::move(draft.in), draft.attrs, draft.types));
+    return to_.nodes[made].out;
+  }
+
+  Trace& trace_;
+  const EntryRequest& request_;
+};
+
 absl::Status Trace::WriteEntry(const EntryRequest& request, std::vector<ArrayRef>* out) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("write an entry"));
@@ -181,42 +215,13 @@ absl::Status Trace::WriteEntry(const EntryRequest& request, std::vector<ArrayRef
   auto variable = [&](const ModuleVariable& v) { return NumberOf(v.storage, v.name); };
   Linker linker(*module_, request.from, {[&](Dim d) { return sizes.MapDim(d); }, variable});
   size_t graphs = module_->graphs.size();
-  absl::Status status = WriteNodes(request, linker, &at);
+  EntryCopy copy(*this, linker, request, std::move(at));
+  absl::Status status = copy.Run();
   if (!status.ok()) DropUnusedGraphs(module_.get(), graphs, graph_);
   RETURN_IF_ERROR(status);
   for (ValueId v : source.results) {
-    ASSIGN_OR_RETURN(out->emplace_back(), Symbol(at[v]));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Trace::WriteNodes(const EntryRequest& request, Linker& linker, std::vector<ValueId>* at) {
-  const Graph& source = request.graph;
-  for (ValueId v = 0; v < source.values.size(); v++) {
-    if (source.values[v].kind != ValueKind::kConstant) continue;
-    ASSIGN_OR_RETURN(uint32_t number, linker.ConstantFor(source.values[v].index, graph_));
-    ASSIGN_OR_RETURN((*at)[v], graph_->AddConstant(number));
-  }
-  for (const Node& node : source.nodes) {
-    if (OpName(*node.op) == "read") {
-      const ModuleVariable& read = request.from.variables[static_cast<size_t>(node.attrs[0].value.i)];
-      RETURN_IF_ERROR(NumberOf(read.storage, read.name).status());
-      ASSIGN_OR_RETURN(ArrayRef value, Read(read.storage));
-      if (request.on_read) request.on_read(read.storage, value.get());
-      (*at)[node.out[0]] = ValueOf(value.get());
-      continue;
-    }
-    std::vector<ValueId> in;
-    for (ValueId v : node.in) in.push_back(v == kNoValue ? v : (*at)[v]);
-    std::vector<TensorType> types;
-    for (ValueId v : node.out) {
-      ASSIGN_OR_RETURN(types.emplace_back(), linker.TypeOf(source.values[v].type));
-    }
-    ASSIGN_OR_RETURN(Attrs attrs, linker.AttrsOf(node));
-    ASSIGN_OR_RETURN(graph_->scope, linker.ScopeOf(node));
-    if (!graph_->scope.source) graph_->scope.source = source_;
-    ASSIGN_OR_RETURN(NodeId made, Add(*node.op, std::move(in), attrs, types));
-    for (size_t i = 0; i < node.out.size(); i++) (*at)[node.out[i]] = graph_->nodes[made].out[i];
+    ASSIGN_OR_RETURN(ValueId result, copy.Find(v));
+    ASSIGN_OR_RETURN(out->emplace_back(), Symbol(result));
   }
   return absl::OkStatus();
 }

@@ -2,15 +2,18 @@
 // the target has them. A taken name gets a numeric suffix.
 #pragma once
 
-#include "kernel/graph/graph.h"
+#include "kernel/graph/copier.h"
 #include "kernel/plugin/body.h"
 
 namespace keel {
 
-// Maps dims and variables of the source module to the target module.
 struct LinkRules {
+  // Map dims and variables of the source module to the target module.
   DimMap dims;
   std::function<absl::StatusOr<uint32_t>(const ModuleVariable&)> variable = {};  // absent: added by name
+  // Copies needed nodes only, for known sizes: without names, declared types and origins. A node with an
+  // effect is an error, because the effect has already happened.
+  bool recompute = false;
 };
 
 class Linker {
@@ -22,20 +25,32 @@ class Linker {
   absl::StatusOr<int64_t> GraphFor(int64_t number);
   // Reuses a constant with the same memory. `user` (may be null): a graph whose value names must stay unique.
   absl::StatusOr<uint32_t> ConstantFor(uint32_t number, const Graph* user);
-  // The mapped attributes of a node; copies the graphs that it calls.
-  absl::StatusOr<Attrs> AttrsOf(const Node& node);
-  absl::StatusOr<TensorType> TypeOf(TensorType type) const;
-  absl::StatusOr<Origin> ScopeOf(const Node& node);  // for Graph::scope
 
  private:
-  absl::Status Copy(const Graph& source, Graph& made);
-  absl::Status CopyNode(const Graph& source, const Node& node, std::vector<ValueId>& values, Graph& made);
-  absl::Status MapNumbers(AttrValue& value);
+  friend class LinkedCopy;
+  absl::Status Copy(const Graph& source, const std::vector<bool>& wanted, Graph& made);
+  absl::Status MapAttrs(Attrs* attrs);
+  absl::StatusOr<Origin> OriginOf(const Node& node);
 
   Module& to_;
   const Module& from_;
   LinkRules rules_;
   std::vector<int64_t> graphs_;  // number in the target module; -1: not copied yet
+};
+
+// Copies nodes into a graph of the target module. `user`: see Linker::ConstantFor.
+class LinkedCopy : public GraphCopier {
+ public:
+  LinkedCopy(Linker& linker, const Graph& from, Graph& to, const Graph* user, std::vector<ValueId> map = {})
+      : GraphCopier(from, to, std::move(map)), linker_(linker), user_(user) {}
+
+ protected:
+  absl::Status Adapt(NodeId n, Draft* draft) override;
+  absl::StatusOr<uint32_t> ConstantFor(uint32_t number) override;
+
+ private:
+  Linker& linker_;
+  const Graph* user_;
 };
 
 }  // namespace keel

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "kernel/graph/graph.h"
-#include "kernel/trace/transplant.h"
+#include "kernel/trace/linker.h"
 
 namespace keel {
 namespace {
@@ -85,15 +85,30 @@ absl::StatusOr<std::vector<ValueId>> Taped::Write(Graph* to, std::vector<ValueId
     ASSIGN_OR_RETURN(NodeId node, to->AddNode(op, std::move(operands), attrs));
     return to->nodes[node].out;
   }
-  std::vector<ValueId> at(graph->values.size(), kNoValue), results;
-  Transplant here(*graph->module, *to->module);
+  const DimTable& dims = graph->module->dims;
+  std::vector<int64_t> sizes(dims.symbol_count(), -1);
+  auto size = [&](Dim dim) -> absl::StatusOr<Dim> {
+    if (!IsSymbolic(dim)) return dim;
+    std::vector<size_t> used;
+    dims.Symbols(dim, &used);
+    for (size_t symbol : used)
+      if (sizes[symbol] < 0)
+        return Internal("the size ", dims.Print(dim), " is unknown in the target module");
+    return dims.Evaluate(dim, sizes);
+  };
+  Linker linker(*to->module, *graph->module, {size, {}, true});
+  LinkedCopy copy(linker, *graph, *to, nullptr);
   for (size_t i = 0; i < feeds.size(); i++) {
-    at[feeds[i]] = operands[i];
-    if (operands[i] != kNoValue) here.BindSymbols(graph->values[feeds[i]].type, to->values[operands[i]].type);
+    copy.map[feeds[i]] = operands[i];
+    if (operands[i] == kNoValue) continue;
+    const Dims &is = graph->values[feeds[i]].type.dims, &given = to->values[operands[i]].type.dims;
+    for (size_t d = 0; d < is.size() && d < given.size(); d++)
+      if (auto symbol = dims.symbol_index(is[d])) sizes[*symbol] = given[d];
   }
-  RETURN_IF_ERROR(here.Write(*graph, NeededNodes(*graph, feeds, fetches, {}), to, &at));
+  RETURN_IF_ERROR(copy.CopyNodes(NeededNodes(*graph, feeds, fetches, {})));
+  std::vector<ValueId> results;
   for (ValueId v : fetches) {
-    ASSIGN_OR_RETURN(results.emplace_back(), here.Find(*graph, v, to, &at));
+    ASSIGN_OR_RETURN(results.emplace_back(), copy.Find(v));
   }
   return results;
 }

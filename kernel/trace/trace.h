@@ -194,7 +194,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::Status AddRuleOfSizes(const std::string& rule);
   Trace& Program();  // the outermost trace
   absl::Status Guard(const DimRule& rule);
-  absl::Status WriteNodes(const EntryRequest& request, class Linker& linker, std::vector<ValueId>* at);
+  class EntryCopy;
   absl::StatusOr<uint32_t> NumberOf(const std::shared_ptr<Variable>& variable, std::string_view name = {});
   absl::Status CheckConstant(ValueId value) const;
   std::vector<bool> WatchedValues(const TraceWatch& watch, std::vector<bool>* through) const;
