@@ -27,12 +27,17 @@ KEEL_API keel_rc keel_array_from_tensor(keel_context* context, const keel_tensor
                                         KEEL_NULLABLE KEEL_KEPT void (*release)(void* arg),
                                         KEEL_KEPT void* arg, keel_array** out, keel_error** err);
 /* DLPack, without a copy; exactly one of `versioned` and `legacy` (the form without a version) is not NULL.
- * On success Keel owns the tensor, which must be in host memory, and calls its deleter when done. */
+ * On success Keel owns the tensor, and calls its deleter when done. The elements are ready, and in host
+ * memory or in memory of a device whose plugin can use it (keel_device.segment_wrap), then row-major; else
+ * KEEL_UNIMPLEMENTED. The deleter of device memory is called once the device no longer uses it: when the last
+ * reference is dropped, or at the start of a later run on the device, or when it is closed. */
 KEEL_API keel_rc keel_array_from_dlpack(keel_context* context,
                                         KEEL_NULLABLE KEEL_TAKEN struct DLManagedTensorVersioned* versioned,
                                         KEEL_NULLABLE KEEL_TAKEN struct DLManagedTensor* legacy,
                                         keel_array** out, keel_error** err);
-/* The reverse: the tensor shares the array's memory, which lives until the consumer calls the deleter. */
+/* The reverse: the tensor shares the array's memory, which lives until the consumer calls the deleter, after
+ * its own work on it is done. For an array on a device it waits as keel_array_wait does; data is the device
+ * address, and the device type and id are those of the device. */
 KEEL_API keel_rc keel_array_to_dlpack(keel_array* array,
                                       KEEL_NULLABLE struct DLManagedTensorVersioned** versioned,
                                       KEEL_NULLABLE struct DLManagedTensor** legacy, keel_error** err);

@@ -16,6 +16,9 @@ KEEL_CONFINED typedef struct keel_node keel_node; /* an op with known operands; 
 KEEL_CONFINED typedef struct keel_edit
     keel_edit; /* a module under construction, or a graph being rewritten; Keel's */
 
+KEEL_CONFINED typedef struct keel_memory keel_memory; /* a piece of a device's memory; Keel's */
+
+enum keel_hash_flag { KEEL_HASH_DIMS = 1 };
 enum keel_log_level { KEEL_LOG_DEBUG = 0, KEEL_LOG_INFO = 1, KEEL_LOG_WARNING = 2, KEEL_LOG_ERROR = 3 };
 enum keel_dim_op {
   KEEL_DIM_ADD = 0,
@@ -173,8 +176,48 @@ typedef struct keel_host {
                         const keel_value* results KEEL_COUNT(n_results), uint32_t n_results, int64_t* out);
   /* [C] A sum of KEEL_TRAIT_... of the node's op. */
   uint32_t (*node_traits)(const keel_node* node);
+
+  /* ---- in match and prepare */
+  /* Hash of a node: op, attributes, dtypes and ranks of operands and results, and its body or graphs with
+   * their constants; without names and the operands' data. Structurally equal nodes have equal hashes, in any
+   * process of this build of Keel, so code may be kept by it. flags: KEEL_HASH_DIMS: the dims count, too. */
+  uint64_t (*node_hash)(const keel_node* node, uint32_t flags);
+
+  /* ---- any thread */
+  /* The iteration space of tensors that are broadcast to each other, such as the operands and results of an
+   * elementwise node, with as few dims as possible: sizes of *ndim dims, the last one varying fastest, and
+   * for each tensor KEEL_MAX_RANK strides, in elements: 0 where it is broadcast. One element: no dims. No
+   * element: one dim of size 0. A NULL tensor has strides 0. KEEL_INVALID: they do not broadcast;
+   * KEEL_PRECONDITION: a dim is -1. */
+  keel_rc (*merge_dims)(KEEL_HOLES const keel_tensor* const* tensors KEEL_COUNT(n), uint32_t n,
+                        int64_t* sizes KEEL_COUNT(KEEL_MAX_RANK), int64_t* strides, int32_t* ndim);
+
+  /* ---- in prepare, for a device with memory of its own: memory from Keel's pool for the state of a launch,
+   * such as packed weights. data: the bytes to upload, read during the call; launches see them, and the host
+   * does not wait. NULL: not initialised. address: on the device, aligned as its info says. KEEL_OOM: full.
+   * Freed in release of the launch, on any thread. */
+  keel_rc (*memory_new)(const keel_node* node, KEEL_NULLABLE const void* data, uint64_t bytes,
+                        keel_memory** out, uint64_t* address);
+  void (*memory_free)(KEEL_NULLABLE keel_memory* memory);
+
+  /* ---- more graphs of a module, in import. The importer's own edit is the graph "main". It becomes the
+   * entry "main" if the importer makes no entry. */
+  /* A new graph: the members for writing a module add to it through `out`, which is valid until import
+   * returns. number: for attributes of nodes of the module (KEEL_ATTR_GRAPH, KEEL_ATTR_GRAPHS), as the body
+   * of a call, a branch or a loop; it must be complete by then, because it cannot change any more.
+   * KEEL_EXISTS: the name is taken. */
+  keel_rc (*edit_new_graph)(keel_edit* edit, const char* name, KEEL_BORROWED keel_edit** out,
+                            int64_t* number);
+  /* A variable of the module with a copy of its initial value. number: for attributes of kind KEEL_ATTR_VAR.
+   * KEEL_EXISTS: the name is taken. */
+  keel_rc (*edit_variable)(keel_edit* edit, const char* name, const keel_tensor* initial, uint32_t* number);
+  /* A rule of the sizes of the graph's parameters, as keel_graph_rule takes it: "b in 2..64", "b % 8 == 0".
+   */
+  keel_rc (*edit_rule)(keel_edit* edit, const char* rule);
+  /* Makes the graph an entry: sessions find it by this name. KEEL_EXISTS: the name is taken. */
+  keel_rc (*edit_entry)(keel_edit* edit, const char* name);
 } keel_host;
-KEEL_SEALED(keel_host, node_traits);
+KEEL_SEALED(keel_host, edit_entry);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,10 @@
 /* keel_plugin.h: the interface of plugins: a plugin links nothing of ours and exports one symbol, by
  * KEEL_PLUGIN.
  *
- * Read keel_host.h (the functions that Keel offers a plugin) and, for devices, keel_device.h; here are
- * importers, passes and the table of the plugin itself. A whole plugin is sdk/examples/hello.c. Tables are
- * constant data that live until the library is unloaded. Exceptions, longjmp, and changes of the locale or
- * the floating-point environment must not leave a plugin's function. */
+ * Read keel_host.h (the functions that Keel offers a plugin) and, for devices, keel_impl.h and keel_device.h;
+ * here are importers, passes and the table of the plugin itself. A whole plugin is sdk/examples/hello.c.
+ * Tables are constant data that live until the library is unloaded. Exceptions, longjmp, and changes of the
+ * locale or the floating-point environment must not leave a plugin's function. */
 #ifndef KEEL_PLUGIN_H
 #define KEEL_PLUGIN_H
 #include "keel_device.h"

@@ -73,7 +73,8 @@ KEEL_API keel_rc keel_plan_run(keel_plan* plan, keel_array* const* in KEEL_COUNT
 KEEL_API keel_rc keel_plan_report(keel_plan* plan, KEEL_NULLABLE keel_array* const* in KEEL_COUNT(n_in),
                                   uint32_t n_in, keel_text** out, keel_error** err);
 
-/* One launch of an observed or profiled plan. Pointers are valid during the call of the observer. */
+/* One launch of an observed or profiled plan. Pointers are valid during the call of the observer. With
+ * "profile", tensors have no data (NULL) and times are the device's if that can measure them itself. */
 typedef struct keel_event {
   uint32_t struct_size, n_in, n_out;
   uint32_t index;   /* of the launch in the plan, from 0 */

@@ -1,6 +1,6 @@
 // tape_memory_test.cc: the memory of a tape over 1,000 steps: only arrays whose elements gradient rules read,
 // until the gradient is computed. Bytes count the heap; libkeel caches 16 MiB of arrays of this size
-// (kernel/values/blocks.h), 200 of them.
+// (kernel/language/values/blocks.h), 200 of them.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -145,6 +145,7 @@ class Abi:
 
     def read(self, path):
         self.header = path.name
+        self.text = path.read_text()
         self.headers[path.name] = plain(re.match(r"/\*.*?\*/", path.read_text(), re.S)[0])
         for name, value in CONSTANTS.findall(path.read_text()):
             self.constant(name, value.split("/*")[0], None, "")
@@ -168,7 +169,9 @@ class Abi:
             at = words.index("(")
             self.callback(words[at + 2], words[:at], words[at + 5:-1], doc)
         elif marks:
-            self.handles[words[-1]] = {"header": self.header, "doc": doc, "shared": marks == ["KEEL_SHARED"], "free": None}
+            member = f"{words[-1].removeprefix('keel_')}_free"  # of the host table; a function replaces it
+            self.handles[words[-1]] = {"header": self.header, "doc": doc, "shared": marks == ["KEEL_SHARED"],
+                                       "free": f"keel_host.{member}" if f"(*{member})(" in self.text else None}
         elif words[0] == "struct":
             self.opaque.append(words[-1])
         else:

@@ -75,7 +75,7 @@ def replace(old, new):
 
 # name: (most files, {file: its edit, or the text of a new one}, targets, shell command in BUILD, its output)
 ADDITIONS = {
-    "three composite ops": (1, {"kernel/opset/composite.ops": append(COMPOSITES)}, ["keel", "keel_cpp_ops", "_keel"],
+    "three composite ops": (1, {"kernel/language/opset/composite.ops": append(COMPOSITES)}, ["keel", "keel_cpp_ops", "_keel"],
                             "bin/keel eval 'cube([1., 2.])' -d reference && bin/keel eval 'cube([2, 3])' -d cpu && "
                             "bin/keel eval 'squash([-1., 3.]){limit=2.0}' -d cpu && bin/keel eval 'center([[1., 3.], [2., 8.]]){axis=0}' -d cpu && "
                             "PYTHONPATH=python $PYTHON gradients.py && "
@@ -83,7 +83,7 @@ ADDITIONS = {
                             "-o added && ./added",
                             "[1. 8.]\n[ 8 27]\n[-1.   1.5]\n[[-0.5 -2.5]\n [ 0.5  2.5]]\n[ 3. 12.]\n[0.5   0.125]\n[0. 0.]\n[1. 8.]\n"),
     "primitive op": (3, {
-        "kernel/opset/elementwise.ops": append(EXPM1),
+        "kernel/language/opset/elementwise.ops": append(EXPM1),
         "plugins/reference/unary.cc": lambda before: replace(
             "constexpr auto kSqrt", "constexpr auto kExpm1 = [](auto x) { return std::expm1(x); };\nconstexpr auto kSqrt")(
                 replace('    row<unary<Floats, NearestOf<kSqrt>>>(',

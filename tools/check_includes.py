@@ -1,5 +1,5 @@
 """Checks the include rules: plugins, sdk and cli never include kernel; plugins never include each other; inside
-kernel includes point downward only; only kernel uses Abseil, only kernel/plugin uses dlopen.
+kernel includes point downward only; only kernel uses Abseil, only kernel/runtime/plugin uses dlopen.
 
 Usage: check_includes.py    exit 1 and one line for each include that breaks a rule
 """
@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ["base", "values", "dims", "opset", "graph", "plugin", "rules", "device", "pass", "grad", "plan", "trace",
-          "api"]  # kernel, bottom to top
+LAYERS = ["base", "language/values", "language/dims", "language/opset", "language/graph",
+          "runtime/plugin", "runtime/rules", "runtime/device", "runtime/pass", "runtime/plan",
+          "program/grad", "program/trace", "api"]  # kernel, bottom to top
 SEARCH = ["", "sdk/cpp", "sdk/python/src"]  # search path of quoted includes, after the including folder
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 # area: other areas that it may include
@@ -31,8 +32,8 @@ SHARED = {"sdk/cpp/keel/mutex.hpp": ("kernel/base/",),
 # system header: the folders that may include it
 RESERVED = {
     "absl/": ("kernel/", "tests/kernel/", "tools/"),
-    "dlfcn.h": ("kernel/plugin/", "plugins/", "tests/"),
-    "flatbuffers/": ("kernel/graph/", "tests/kernel/"),
+    "dlfcn.h": ("kernel/runtime/plugin/", "plugins/", "tests/"),
+    "flatbuffers/": ("kernel/language/graph/", "tests/kernel/"),
 }
 
 
@@ -71,7 +72,7 @@ def broken_rule(source, target):
     if here != there and there not in ALLOWED.get(here, set()):
         return f"{here} may not include {there}"
     if here == there == "kernel":
-        mine, its = source.split("/")[1], target.split("/")[1]
+        mine, its = ("/".join(path.split("/")[1:-1]) for path in (source, target))
         for name in (mine, its):
             if name not in LAYERS:
                 return f"kernel/{name} is no layer; the layers are {', '.join(LAYERS)}"

@@ -1,7 +1,7 @@
 // evaluator.h: statements of `keel eval`, run one by one as they are read.
 //
 // How to read it: split_statements() cuts a text; an Evaluator runs statements: assignments, print, and
-// expressions of the text form (kernel/graph/README.md) plus nested list literals.
+// expressions of the text form (kernel/language/graph/README.md) plus nested list literals.
 #ifndef KEEL_CLI_EVALUATOR_H
 #define KEEL_CLI_EVALUATOR_H
 #include <keel/keel.hpp>

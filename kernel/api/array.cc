@@ -1,9 +1,9 @@
 // array.cc: arrays (keel.h).
-#include "kernel/values/array.h"
+#include "kernel/language/values/array.h"
 
 #include "kernel/api/handles.h"
-#include "kernel/device/move.h"
-#include "kernel/values/dlpack.h"
+#include "kernel/language/values/dlpack.h"
+#include "kernel/runtime/device/move.h"
 
 using namespace keel;
 
@@ -20,6 +20,23 @@ absl::Status CheckOne(const char* function, const void* versioned, const void* l
     return Invalid(function, ": 'versioned' and 'legacy' are both ", versioned ? "given" : "NULL",
                    "; exactly one is needed");
   return absl::OkStatus();
+}
+
+// The device of the tensor is of the first plugin that has the memory.
+absl::StatusOr<ArrayRef> WrapAnywhere(Context& c, const keel_tensor& t, ReleaseFn release, void* arg) {
+  if (InHostMemory(t)) return WrapArray(t, release, arg);
+  std::string tried;
+  for (Device* device : c.registry.Devices()) {
+    if (device->host_memory() || !device->plugin().device.segment_wrap) continue;
+    ASSIGN_OR_RETURN(std::shared_ptr<Accelerator> home, Accelerator::Of(*device));
+    if (home->id().type != t.device.type || home->id().id != t.device.id) continue;
+    absl::StatusOr<ArrayRef> made = WrapOnDevice(*home, t, release, arg);
+    if (!absl::IsUnimplemented(made.status())) return made;
+    absl::StrAppend(&tried, "; ", made.status().message());
+  }
+  return Annotate(Unimplemented("the tensor is in memory of DLPack's device (", t.device.type, ", ",
+                                t.device.id, "), which no device here can use in place", tried),
+                  kErrorHint, "copy it to host memory first");
 }
 
 template <typename Managed>
@@ -58,7 +75,10 @@ keel_rc keel_array_from_dlpack(keel_context* c, DLManagedTensorVersioned* versio
                                keel_array** out, keel_error** err) {
   return Guard(err, "context out", {c, out}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(CheckOne(caller, versioned, legacy));
-    return Give(versioned ? FromDlpack(versioned) : FromDlpack(legacy), out);
+    auto wrap = [&](const keel_tensor& t, ReleaseFn release, void* arg) {
+      return WrapAnywhere(*c->state, t, release, arg);
+    };
+    return Give(versioned ? FromDlpack(versioned, wrap) : FromDlpack(legacy, wrap), out);
   });
 }
 
@@ -66,7 +86,8 @@ keel_rc keel_array_to_dlpack(keel_array* a, DLManagedTensorVersioned** versioned
                              keel_error** err) {
   return Guard(err, "array", {a}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(CheckOne(caller, versioned, legacy));
-    RETURN_IF_ERROR(NeedHostMemory("the array", a));
+    if (a->symbolic()) return NeedHostMemory("the array", a);
+    RETURN_IF_ERROR(WaitFor(a));
     return versioned ? GiveExport(ToDlpack(a), versioned) : GiveExport(ToDlpackLegacy(a), legacy);
   });
 }

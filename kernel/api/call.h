@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernel/api/handles.h"
-#include "kernel/plan/plan.h"
+#include "kernel/runtime/plan/plan.h"
 
 namespace keel {
 

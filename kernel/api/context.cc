@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "kernel/api/handles.h"
 #include "kernel/base/timeline.h"
-#include "kernel/plugin/host.h"
+#include "kernel/runtime/plugin/host.h"
 
 #ifndef KEEL_VERSION
 #define KEEL_VERSION "0.1.0"

@@ -3,8 +3,8 @@
 
 #include "abi/keel_control.h"
 #include "kernel/api/handles.h"
-#include "kernel/device/move.h"
-#include "kernel/graph/constant.h"
+#include "kernel/language/graph/constant.h"
+#include "kernel/runtime/device/move.h"
 
 using namespace keel;
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernel/values/blocks.h"
+#include "kernel/language/values/blocks.h"
 
 namespace keel {
 namespace {
@@ -130,7 +130,7 @@ QuickTable::Outcome QuickTable::Apply(keel_array* const* in, uint32_t n, keel_ar
   for (uint32_t i = 0; i < n; i++) operands[i] = in[i] ? &in[i]->view : nullptr;
   keel_tensor* result = &made->view;
   keel_call call;
-  call.struct_size = sizeof(keel_call);
+  call.struct_size = KEEL_END(keel_call, scratch_bytes);
   call.flags = r.flags;
   call.n_in = static_cast<uint16_t>(n);
   call.n_out = 1;
@@ -141,6 +141,7 @@ QuickTable::Outcome QuickTable::Apply(keel_array* const* in, uint32_t n, keel_ar
   call.state = quick->state;
   call.scratch = nullptr;
   call.env = &quick->env;
+  call.scratch_bytes = quick->scratch_bytes;
   HostCall host;
   keel_rc rc = !r.count               ? KEEL_OK
                : quick->scratch_bytes ? LaunchWithScratch(*quick, &call)

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "kernel/api/handles.h"
-#include "kernel/plan/step.h"
+#include "kernel/runtime/plan/step.h"
 
 namespace keel {
 

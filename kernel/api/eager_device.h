@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "kernel/api/eager.h"
-#include "kernel/plan/plan.h"
+#include "kernel/runtime/plan/plan.h"
 
 namespace keel {
 

@@ -1,10 +1,10 @@
 // function.cc: functions (keel.h). Their calls are in call.cc.
-#include "kernel/trace/function.h"
+#include "kernel/program/trace/function.h"
 
 #include "kernel/api/handles.h"
-#include "kernel/graph/names.h"
-#include "kernel/graph/signature.h"
-#include "kernel/plugin/host.h"
+#include "kernel/language/graph/names.h"
+#include "kernel/language/graph/signature.h"
+#include "kernel/runtime/plugin/host.h"
 
 using namespace keel;
 

@@ -1,10 +1,10 @@
 // gradient.cc: existing graphs (keel.h): lookup of graphs and values, copies, gradients.
-#include "kernel/grad/gradient.h"
+#include "kernel/program/grad/gradient.h"
 
 #include <optional>
 
 #include "kernel/api/handles.h"
-#include "kernel/trace/gradient_cache.h"
+#include "kernel/program/trace/gradient_cache.h"
 
 using namespace keel;
 

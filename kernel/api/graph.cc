@@ -1,9 +1,9 @@
 // graph.cc: graphs built node by node (keel.h).
-#include "kernel/graph/graph.h"
+#include "kernel/language/graph/graph.h"
 
 #include "kernel/api/handles.h"
-#include "kernel/graph/constant.h"
-#include "kernel/plugin/host.h"
+#include "kernel/language/graph/constant.h"
+#include "kernel/runtime/plugin/build.h"
 
 using namespace keel;
 
@@ -16,13 +16,18 @@ absl::Status Give(absl::StatusOr<T> made, T* out) {
   return absl::OkStatus();
 }
 
-absl::Status CheckValue(const Graph& graph, keel_value v) {
-  if (v < graph.values.size()) return absl::OkStatus();
-  return NotFound("value ", v, " is not one of the ", graph.values.size(), " values of graph \"", graph.name,
-                  "\"");
+// Guard, with the module locked.
+keel_rc GuardGraph(keel_graph* g, keel_error** err, Needs needs, Given given,
+                   absl::FunctionRef<absl::Status(Graph&)> body,
+                   const char* function = __builtin_FUNCTION()) noexcept {
+  return Guard(
+      err, needs, given,
+      [&]() -> absl::Status {
+        std::lock_guard lock(g->owner->mutex);
+        return body(*g->graph);
+      },
+      function);
 }
-
-std::string_view Text(const char* s) { return s ? s : ""; }
 
 }  // namespace
 
@@ -48,9 +53,8 @@ keel_rc keel_module_dim(keel_module* m, const char* expression, keel_dim* out, k
 }
 
 keel_rc keel_graph_number(keel_graph* g, int64_t* out, keel_error** err) {
-  return Guard(err, "graph out", {g, out}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    ASSIGN_OR_RETURN(uint32_t number, g->owner->module->GraphNumber(g->graph->name));
+  return GuardGraph(g, err, "graph out", {g, out}, [&](Graph& graph) -> absl::Status {
+    ASSIGN_OR_RETURN(uint32_t number, graph.module->GraphNumber(graph.name));
     *out = number;
     return absl::OkStatus();
   });
@@ -58,30 +62,23 @@ keel_rc keel_graph_number(keel_graph* g, int64_t* out, keel_error** err) {
 
 keel_rc keel_graph_param(keel_graph* g, const char* name, keel_dt code, const keel_dim* dims, int32_t ndim,
                          keel_value* out, keel_error** err) {
-  return Guard(err, "graph dims(ndim) out", {g, dims, ndim, out}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    return Give(BuildParam(*g->graph, name, code, dims, ndim), out);
+  return GuardGraph(g, err, "graph dims(ndim) out", {g, dims, ndim, out}, [&](Graph& graph) -> absl::Status {
+    return Give(BuildParam(graph, name, code, dims, ndim), out);
   });
 }
 
 keel_rc keel_graph_rule(keel_graph* g, const char* rule, keel_error** err) {
-  return Guard(err, "graph rule", {g, rule}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    return g->graph->AddRule(rule);
-  });
+  return GuardGraph(g, err, "graph rule", {g, rule},
+                    [&](Graph& graph) -> absl::Status { return graph.AddRule(rule); });
 }
 
 keel_rc keel_graph_constant(keel_graph* g, const char* name, keel_array* array, keel_value* out,
                             keel_error** err) {
   return Guard(err, "graph array out", {g, array, out}, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedHostMemory("a constant", array));
-    ArrayRef rows = ArrayRef::Share(array);
-    if (!array->contiguous) {
-      ASSIGN_OR_RETURN(rows, CopyArray(array->view));
-    }
+    ASSIGN_OR_RETURN(Constant constant, BuildConstant(name, ArrayRef::Share(array)));
     std::lock_guard lock(g->owner->mutex);
-    ASSIGN_OR_RETURN(uint32_t index, g->owner->module->AddConstant(ConstantOf(Text(name), std::move(rows))));
-    return Give(g->graph->AddConstant(index), out);
+    return Give(g->graph->AddConstant(std::move(constant)), out);
   });
 }
 
@@ -89,44 +86,37 @@ keel_rc keel_graph_node(keel_graph* g, const char* name, const char* op, uint32_
                         const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs,
                         const keel_value* in, uint32_t n_in, keel_value* out, uint32_t n_out,
                         keel_error** err) {
-  return Guard(err, "graph op attr_names[n_attrs]* attrs[n_attrs] in[n_in] out[n_out]",
-               {g, op, attr_names, n_attrs, attrs, n_attrs, in, n_in, out, n_out}, [&]() -> absl::Status {
-                 keel_node_spec spec{sizeof spec, version, op, name, in, attr_names, attrs, n_in, n_attrs};
-                 std::lock_guard lock(g->owner->mutex);
-                 return Annotate(Annotate(BuildNode(*g->graph, spec, {out, n_out}), kErrorOp, op), kErrorNode,
-                                 Text(name));
-               });
+  return GuardGraph(
+      g, err, "graph op attr_names[n_attrs]* attrs[n_attrs] in[n_in] out[n_out]",
+      {g, op, attr_names, n_attrs, attrs, n_attrs, in, n_in, out, n_out}, [&](Graph& graph) -> absl::Status {
+        keel_node_spec spec{sizeof spec, version, op, name, in, attr_names, attrs, n_in, n_attrs};
+        return BuildNode(graph, spec, {out, n_out});
+      });
 }
 
 keel_rc keel_graph_device(keel_graph* g, const char* device, keel_error** err) {
-  return Guard(err, "graph", {g}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    ASSIGN_OR_RETURN(g->graph->scope.device, g->graph->module->DeviceScope(Text(device)));
+  return GuardGraph(g, err, "graph", {g}, [&](Graph& graph) -> absl::Status {
+    ASSIGN_OR_RETURN(graph.scope.device, graph.module->DeviceScope(device ? device : ""));
     return absl::OkStatus();
   });
 }
 
 keel_rc keel_graph_result(keel_graph* g, const char* name, keel_value v, keel_error** err) {
-  return Guard(err, "graph", {g}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    RETURN_IF_ERROR(CheckValue(*g->graph, v));
-    return g->graph->AddResult(Text(name), v);
-  });
+  return GuardGraph(g, err, "graph", {g},
+                    [&](Graph& graph) -> absl::Status { return BuildResult(graph, name, v); });
 }
 
 keel_rc keel_module_entry(keel_module* m, const char* name, keel_graph* g, keel_error** err) {
   return Guard(err, "module name graph", {m, name, g}, [&]() -> absl::Status {
     if (g->owner != m->state.get()) return Invalid("the graph belongs to another module");
     std::lock_guard lock(m->state->mutex);
-    return m->state->module->AddEntry(Text(name), g->graph);
+    return m->state->module->AddEntry(name, g->graph);
   });
 }
 
 keel_rc keel_graph_counts(keel_graph* g, uint32_t* nodes, uint32_t* values, uint32_t* params,
                           uint32_t* results, keel_error** err) {
-  return Guard(err, "graph", {g}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    const Graph& graph = *g->graph;
+  return GuardGraph(g, err, "graph", {g}, [&](Graph& graph) -> absl::Status {
     for (auto [out, count] :
          {std::pair(nodes, graph.nodes.size()), std::pair(values, graph.values.size()),
           std::pair(params, graph.params.size()), std::pair(results, graph.results.size())})
@@ -137,9 +127,7 @@ keel_rc keel_graph_counts(keel_graph* g, uint32_t* nodes, uint32_t* values, uint
 
 keel_rc keel_graph_port(keel_graph* g, int32_t result, uint32_t i, keel_value* out, keel_text** name,
                         keel_error** err) {
-  return Guard(err, "graph", {g}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    const Graph& graph = *g->graph;
+  return GuardGraph(g, err, "graph", {g}, [&](Graph& graph) -> absl::Status {
     const std::vector<ValueId>& list = result ? graph.results : graph.params;
     if (i >= list.size())
       return NotFound("graph '", graph.name, "' has ", list.size(), result ? " results" : " parameters");
@@ -153,9 +141,7 @@ keel_rc keel_graph_port(keel_graph* g, int32_t result, uint32_t i, keel_value* o
 keel_rc keel_graph_node_at(keel_graph* g, uint32_t i, keel_text** name, const char** op,
                            const keel_value** in, uint32_t* n_in, const keel_value** out, uint32_t* n_out,
                            keel_error** err) {
-  return Guard(err, "graph", {g}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    const Graph& graph = *g->graph;
+  return GuardGraph(g, err, "graph", {g}, [&](Graph& graph) -> absl::Status {
     if (i >= graph.nodes.size())
       return NotFound("graph '", graph.name, "' has ", graph.nodes.size(), " nodes; node ", i,
                       " does not exist");
@@ -172,11 +158,10 @@ keel_rc keel_graph_node_at(keel_graph* g, uint32_t i, keel_text** name, const ch
 
 keel_rc keel_graph_value_at(keel_graph* g, keel_value v, keel_text** name, uint32_t* node, keel_dt* dtype,
                             int64_t* shape, int32_t* ndim, keel_error** err) {
-  return Guard(err, "graph", {g}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    RETURN_IF_ERROR(CheckValue(*g->graph, v));
-    const Value& value = g->graph->values[v];
-    if (name) RETURN_IF_ERROR(GiveText(g->graph->ValueName(v), name));
+  return GuardGraph(g, err, "graph", {g}, [&](Graph& graph) -> absl::Status {
+    RETURN_IF_ERROR(CheckHasValue(graph, v));
+    const Value& value = graph.values[v];
+    if (name) RETURN_IF_ERROR(GiveText(graph.ValueName(v), name));
     if (node) *node = value.kind == ValueKind::kResult ? value.index : KEEL_NO_VALUE;
     GiveType(value.type, dtype, shape, ndim);
     return absl::OkStatus();
@@ -185,15 +170,14 @@ keel_rc keel_graph_value_at(keel_graph* g, keel_value v, keel_text** name, uint3
 
 keel_rc keel_graph_find(keel_graph* g, const char* name, keel_value* value, uint32_t* node,
                         keel_error** err) {
-  return Guard(err, "graph name", {g, name}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
+  return GuardGraph(g, err, "graph name", {g, name}, [&](Graph& graph) -> absl::Status {
     ValueId found = kNoValue;
     NodeId of = kNoValue;
     if (value) {
-      ASSIGN_OR_RETURN(found, g->graph->Find(name));
+      ASSIGN_OR_RETURN(found, graph.Find(name));
     }
     if (node || !value) {
-      ASSIGN_OR_RETURN(of, g->graph->FindNode(name));
+      ASSIGN_OR_RETURN(of, graph.FindNode(name));
     }
     if (value) *value = found;
     if (node) *node = of;

@@ -13,12 +13,12 @@
 #include "abi/keel.h"
 #include "absl/functional/function_ref.h"
 #include "kernel/base/mutex.h"
-#include "kernel/device/move.h"
-#include "kernel/graph/graph.h"
-#include "kernel/plan/place.h"
-#include "kernel/trace/context.h"
-#include "kernel/trace/function.h"
-#include "kernel/trace/tape.h"
+#include "kernel/language/graph/graph.h"
+#include "kernel/program/trace/context.h"
+#include "kernel/program/trace/function.h"
+#include "kernel/program/trace/tape.h"
+#include "kernel/runtime/device/move.h"
+#include "kernel/runtime/plan/place.h"
 
 namespace keel {
 

@@ -3,9 +3,9 @@
 
 #include "kernel/api/handles.h"
 #include "kernel/base/free_name.h"
-#include "kernel/graph/names.h"
-#include "kernel/graph/signature.h"
-#include "kernel/trace/linker.h"
+#include "kernel/language/graph/names.h"
+#include "kernel/language/graph/signature.h"
+#include "kernel/program/trace/linker.h"
 
 using namespace keel;
 

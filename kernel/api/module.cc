@@ -2,9 +2,9 @@
 #include <cstring>
 
 #include "kernel/api/handles.h"
-#include "kernel/graph/constant.h"
-#include "kernel/graph/signature.h"
-#include "kernel/plugin/host.h"
+#include "kernel/language/graph/constant.h"
+#include "kernel/language/graph/signature.h"
+#include "kernel/runtime/plugin/host.h"
 
 using namespace keel;
 

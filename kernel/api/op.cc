@@ -6,12 +6,12 @@
 #include "kernel/api/eager.h"
 #include "kernel/api/eager_device.h"
 #include "kernel/api/handles.h"
-#include "kernel/graph/constant.h"
-#include "kernel/graph/op_facts.h"
-#include "kernel/plan/make_plan.h"
-#include "kernel/plan/op_graph.h"
-#include "kernel/plugin/host.h"
-#include "kernel/trace/trace.h"
+#include "kernel/language/graph/constant.h"
+#include "kernel/language/graph/op_facts.h"
+#include "kernel/program/trace/trace.h"
+#include "kernel/runtime/plan/make_plan.h"
+#include "kernel/runtime/plan/op_graph.h"
+#include "kernel/runtime/plugin/host.h"
 
 using namespace keel;
 
@@ -153,7 +153,9 @@ keel_rc ApplyNow(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array**
                                       : op->quick_there ? op->quick_there->Apply(in, n_in, out, &error)
                                                         : op->quick.Apply(in, n_in, out, &error);
         if (outcome == QuickTable::kDone) return absl::OkStatus();
-        if (outcome == QuickTable::kFailed) return Annotate(std::move(error), kErrorOp, OpName(*op->op));
+        // A launch may decline these dims: the plan replaces it.
+        if (outcome == QuickTable::kFailed && !absl::IsUnimplemented(error)) [[unlikely]]
+          return Annotate(std::move(error), kErrorOp, OpName(*op->op));
         return ApplyRest(op, in, n_in, out, n_out);
       },
       "keel_apply");

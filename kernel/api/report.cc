@@ -1,8 +1,9 @@
 // report.cc: facts about a context as JSON: plugins, devices, ops, importers, passes.
 #include "kernel/api/handles.h"
 #include "kernel/base/json.h"
-#include "kernel/plan/core.h"
-#include "kernel/plugin/host.h"
+#include "kernel/runtime/plan/core.h"
+#include "kernel/runtime/plan/moves.h"
+#include "kernel/runtime/plugin/host.h"
 
 namespace keel {
 namespace {
@@ -21,6 +22,19 @@ void ReportPlugins(Context& c, Json& json) {
   json.EndArray();
 }
 
+// "" if it is not known.
+std::string UuidText(const uint8_t (&uuid)[16]) {
+  std::string text;
+  bool known = false;
+  for (int i = 0; i < 16; i++) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    if (i >= 4 && i <= 10 && i % 2 == 0) text += '-';
+    text += {kDigits[uuid[i] >> 4], kDigits[uuid[i] & 15]};
+    known = known || uuid[i];
+  }
+  return known ? text : "";
+}
+
 void ReportDevice(Device& device, Json& json) {
   json.BeginObject();
   json.Key("name").String(device.name());
@@ -34,6 +48,9 @@ void ReportDevice(Device& device, Json& json) {
     info.description[sizeof info.description - 1] = 0;
     json.Key("description").String(info.description);
     json.Key("memory").Int(static_cast<int64_t>(info.memory));
+    info.capabilities[sizeof info.capabilities - 1] = 0;
+    json.Key("capabilities").String(info.capabilities);
+    json.Key("uuid").String(UuidText(info.uuid));
   }
   absl::Status status = device.Open().status();
   json.Key("usable").Bool(status.ok());
@@ -142,7 +159,7 @@ void WriteTypes(const OpDef& op, Json& json) {
   json.EndObject();
 }
 
-std::string ImplFor(const std::vector<Impl>* rows, const OpDef& op,
+std::string ImplFor(const Device& device, const std::vector<Impl>* rows, const OpDef& op,
                     std::span<const std::pair<std::string, DType>> types) {
   if (rows)
     for (const Impl& impl : *rows)
@@ -150,6 +167,7 @@ std::string ImplFor(const std::vector<Impl>* rows, const OpDef& op,
         return absl::StrCat(impl.table.name ? impl.table.name : impl.plugin->name,
                             impl.table.flags & KEEL_IMPL_THREAD_BITS ? " (other threads, other bits)" : "");
   if (IsControl(op) || IsCore(op)) return "core";
+  if (!device.host_memory() && HasMovesImpl(op)) return "copies";
   return HasBody(op) || IsTypedByGraph(op) ? "body" : Has(op, Trait::kAlias) ? "alias" : "missing";
 }
 
@@ -159,11 +177,11 @@ void WriteImpls(const Device& device, const OpDef& op, Json& json) {
   const std::vector<Impl>* rows = found == device.plugin().impls.end() ? nullptr : &found->second;
   auto types = OpTypes(op);
   json.Key("impls").BeginObject();
-  if (types.empty()) json.Key("any").String(ImplFor(rows, op, {}));
+  if (types.empty()) json.Key("any").String(ImplFor(device, rows, op, {}));
   if (!types.empty())
     for (DType d : types[0].second) {
       const std::pair<std::string, DType> first[] = {{types[0].first, d}};
-      json.Key(Name(d)).String(ImplFor(rows, op, first));
+      json.Key(Name(d)).String(ImplFor(device, rows, op, first));
     }
   json.EndObject();
 }

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "kernel/api/call.h"
-#include "kernel/graph/node_effects.h"
-#include "kernel/plan/make_plan.h"
-#include "kernel/plan/op_graph.h"
+#include "kernel/language/graph/node_effects.h"
+#include "kernel/runtime/plan/make_plan.h"
+#include "kernel/runtime/plan/op_graph.h"
 
 using namespace keel;
 
@@ -170,6 +170,34 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const Prepared& 
   return keel::MakePlan(request, options, optimizer);
 }
 
+// An impl declined the dims of its node, and nothing on the device replaces it: the node moves to the
+// fallback permanently. False: it already runs there.
+bool MoveToFallback(SessionState& s, Prepared& p, const absl::Status& why) {
+  std::string node = ErrorFact(why, kErrorNode);
+  size_t slash = node.find('/');  // of an expanded body: take the enclosing node
+  if (slash != std::string::npos && !s.graph->FindNode(node).ok()) node.resize(slash);
+  absl::StatusOr<NodeId> found = s.graph->FindNode(node);
+  bool known =
+      found.ok() && *found != kNoValue;  // otherwise a pass made the node: all of the device's nodes move
+  const std::string pattern = known ? node : "*";
+  bool moved = std::ranges::any_of(s.placing.rules, [&](const PlaceRule& rule) {
+    return rule.device == s.placing.fallback && rule.pattern == pattern;
+  });
+  if (moved && p.rules == s.placing.rules.size()) return false;
+  if (!moved) s.placing.rules.insert(s.placing.rules.begin(), {pattern, s.placing.fallback});
+  p.rules = s.placing.rules.size();
+  return true;
+}
+
+absl::StatusOr<std::shared_ptr<Plan>> MakePlanOrMove(SessionState& s, Prepared& p) {
+  for (;;) {
+    absl::StatusOr<std::shared_ptr<Plan>> made = MakePlan(s, p);
+    if (!absl::IsUnimplemented(made.status()) || !s.placing.fallback ||
+        ErrorFact(made.status(), kErrorNode).empty() || !MoveToFallback(s, p, made.status()))
+      return made;
+  }
+}
+
 absl::StatusOr<std::shared_ptr<Prepared>> FindPlan(SessionState& s, const char* const* feeds,
                                                    uint32_t n_feeds, const char* const* fetches,
                                                    uint32_t n_fetches, Names targets) {
@@ -187,7 +215,7 @@ absl::StatusOr<std::shared_ptr<Prepared>> FindPlan(SessionState& s, const char* 
   if (auto found = s.plans.find(key); found != s.plans.end()) return found->second;
   auto made = std::make_shared<Prepared>(
       Prepared{std::move(in), std::move(out), std::move(also), nullptr, s.placing.rules.size()});
-  ASSIGN_OR_RETURN(made->plan, MakePlan(s, *made));
+  ASSIGN_OR_RETURN(made->plan, MakePlanOrMove(s, *made));
   return s.plans[key] = std::move(made);
 }
 
@@ -244,29 +272,17 @@ absl::Status CastFeeds(SessionState& s, const Plan& plan, Feeds* in, std::vector
   return absl::OkStatus();
 }
 
-// An impl declined these shapes at run time: its node moves to the fallback permanently, and the plan is
-// recreated. An error if effects may have happened already.
+// An impl declined these shapes at run time: the plan is recreated without its node. An error if effects may
+// have happened already.
 absl::StatusOr<Plan*> WithoutDeclined(SessionState& s, Prepared& p, const Plan* ran, absl::Status why) {
   std::scoped_lock lock(s.mutex, s.module->mutex);
   if (p.plan.get() != ran) return p.plan.get();  // another thread has replaced it
-  std::string node = ErrorFact(why, kErrorNode);
-  size_t slash = node.find('/');  // of an expanded body: take the enclosing node
-  if (slash != std::string::npos && !s.graph->FindNode(node).ok()) node.resize(slash);
-  absl::StatusOr<NodeId> found = s.graph->FindNode(node);
-  bool known =
-      found.ok() && *found != kNoValue;  // otherwise a pass made the node: all of the device's nodes move
-  const std::string pattern = known ? node : "*";
-  bool moved = std::ranges::any_of(s.placing.rules, [&](const PlaceRule& rule) {
-    return rule.device == s.placing.fallback && rule.pattern == pattern;
-  });
-  if (moved && p.rules == s.placing.rules.size()) return why;  // it already runs there
   if (!MustRunNodes(*s.graph).empty())
     return Annotate(
         why, kErrorHint,
         "the graph has effects, which may have taken place: move the node with the option \"place\"");
-  if (!moved) s.placing.rules.insert(s.placing.rules.begin(), {pattern, s.placing.fallback});
-  p.rules = s.placing.rules.size();
-  ASSIGN_OR_RETURN(std::shared_ptr<Plan> made, MakePlan(s, p));
+  if (!MoveToFallback(s, p, why)) return why;
+  ASSIGN_OR_RETURN(std::shared_ptr<Plan> made, MakePlanOrMove(s, p));
   s.declined.push_back(std::exchange(p.plan, std::move(made)));
   return p.plan.get();
 }

@@ -1,5 +1,5 @@
 // tape.cc: tapes (keel.h). keel_trace_apply is in op.cc, keel_function_call in call.cc.
-#include "kernel/trace/tape.h"
+#include "kernel/program/trace/tape.h"
 
 #include "kernel/api/handles.h"
 

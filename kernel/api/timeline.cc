@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "kernel/api/handles.h"
-#include "kernel/graph/names.h"
+#include "kernel/language/graph/names.h"
 
 using namespace keel;
 

@@ -1,8 +1,8 @@
 // trace.cc: traces (keel.h).
-#include "kernel/trace/trace.h"
+#include "kernel/program/trace/trace.h"
 
 #include "kernel/api/handles.h"
-#include "kernel/plugin/host.h"
+#include "kernel/runtime/plugin/host.h"
 
 using namespace keel;
 

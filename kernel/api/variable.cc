@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "kernel/api/handles.h"
-#include "kernel/graph/checkpoint.h"
-#include "kernel/graph/names.h"
+#include "kernel/language/graph/checkpoint.h"
+#include "kernel/language/graph/names.h"
 
 using namespace keel;
 

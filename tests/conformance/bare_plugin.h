@@ -211,7 +211,13 @@ class Bound {
              out_.data(),
              launch_.state,
              scratch_->data(),
-             &env_};
+             &env_,
+             launch_.scratch_bytes,
+             0,
+             0,
+             nullptr,
+             nullptr,
+             0};
     SetFlags(&call_);
   }
   ~Bound() {

@@ -8,7 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("KEEL_BUILD", ROOT / "build" / "release"))
-ALIVE = ("segments", "queues")  # current numbers, not set to 0
+LACKS_WRAP, LACKS_DOWNLOADS = 1, 2  # null.h
+ALIVE = ("segments", "queues", "recordings", "wrapped")  # current numbers, not set to 0
 FREE = ("queries",)  # reads of a counter: no call into the driver, no wait
 
 

@@ -21,8 +21,14 @@ enum device_count {
   COUNT_PREPARES,
   COUNT_BARRIERS,   /* vulkan_sketch: recorded */
   COUNT_VALIDATION, /* vulkan_sketch: messages of the validation layer */
+  COUNT_REPLAYS,    /* null; its launches count those that are replayed, too */
+  COUNT_TIMESTAMPS, /* null */
+  COUNT_WRAPS,      /* segments of memory that Keel did not allocate */
+  COUNT_ALONE,      /* downloads on a queue of their own */
   COUNT_SEGMENTS,   /* alive now; device_reset does not clear it */
   COUNT_QUEUES,     /* the same for queues */
+  COUNT_RECORDINGS, /* and for recordings */
+  COUNT_WRAPPED,    /* and for wrapped segments */
   COUNTS
 };
 

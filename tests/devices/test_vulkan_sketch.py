@@ -146,6 +146,22 @@ def test_what_a_launch_declines_is_an_error_or_goes_to_the_fallback():
     agree(next(iter(session.run(a=x, b=y).values())), x @ y)
 
 
+def test_ops_without_shaders_are_copies_and_fills():
+    x, y = floats(3, 4), floats(2, 4)
+    a, b = keel.array(x) + 0.0, keel.array(y) + 0.0
+    agree(keel.concat([a, b]), np.concatenate([x, y]))
+    agree(keel.slice(a, start=[1, 0], stop=[3, 4]), x[1:3])
+    agree(keel.slice(a, start=[0, 1], stop=[3, 3]), x[:, 1:3])
+    agree(keel.pad(a, 0.0, lo=[1, 0], hi=[0, 2]), np.pad(x, ((1, 0), (0, 2))))
+    agree(keel.function(lambda v: keel.fill(keel.reduce_sum(v, [0, 1]), dims=[2, 3]))(a), np.full((2, 3), x.sum()))
+
+
+def test_the_device_says_what_it_can():
+    info, = [d for d in json.loads(keel.report("devices")) if d["name"] == f"{NAME}:0"]
+    assert info["capabilities"].startswith("vulkan 1.") and "subgroups of " in info["capabilities"]
+    assert len(info["uuid"]) == 36
+
+
 def test_threads_share_the_device():
     def go(k):
         rng = np.random.default_rng(k)

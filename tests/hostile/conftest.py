@@ -19,9 +19,9 @@ def rules():
         hostile.put(plugin, violations=0)
     yield
     hostile.fail()
-    hostile.put(drop_wait=0, early_free=0, late_read=0, lost=0, delay=0, peers=1, shared=1, memory=256 << 20, max_segment=0)
+    hostile.put(drop_wait=0, early_free=0, late_read=0, lost=0, delay=0, peers=1, shared=1, downloads=2, wraps=1, params=0, records=1, memory=256 << 20, max_segment=0)
     gc.collect()
+    alive = ("segments", "wrapped", "queues", "devices", "states", "recordings")
     for plugin in both:
         assert hostile.get("violations", plugin) == 0
-        assert {name: hostile.get(name, plugin) for name in ("segments", "queues", "devices", "states")} == {
-            "segments": 0, "queues": 0, "devices": 0, "states": 0}
+        assert {name: hostile.get(name, plugin) for name in alive} == dict.fromkeys(alive, 0)

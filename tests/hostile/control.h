@@ -3,12 +3,14 @@
 //
 // Settings: "seed"; "memory" (bytes of a device), "max_segment"; "lost" (1: every call fails from now on);
 // "delay" (microseconds per command); "peers" (0: no direct copies between devices); "shared" (0: no memory
-// that both sides see); injected faults, as a
-// proxy between core and device: "drop_wait" (1: queue_wait does nothing), "early_free" (1: query reports
-// that all work is done), "late_read" (1: host_wait for uploads returns before they were read). Counters:
-// live "segments", "bytes", "queues", "devices", "states"; "calls" of fallible functions since hostile_fail,
-// "fired"; "violations" of the contract; "commands" that ran; "peer_copies" encoded; "orders" (log2, in
-// thousandths, of the number of legal orders since the seed was set).
+// that both sides see); "downloads" (1: a download queue, 0: none, 2: with odd seeds); "wraps" (0: no
+// segments of memory that Keel did not allocate); "params" (bytes of parameters of each launch), "records"
+// (0: no recordings); injected faults, as a proxy between core and device: "drop_wait" (1: queue_wait does
+// nothing), "early_free" (1: query reports that all work is done), "late_read" (1: host_wait for uploads
+// returns before they were read). Counters: live "segments", "wrapped", "bytes", "queues", "devices",
+// "states", "recordings"; "replays"; "calls" of fallible functions since hostile_fail, "fired"; "violations"
+// of the contract; "commands" that ran; "peer_copies" encoded; "orders" (log2, in thousandths, of the number
+// of legal orders since the seed was set).
 #ifndef KEEL_TESTS_HOSTILE_CONTROL_H
 #define KEEL_TESTS_HOSTILE_CONTROL_H
 #include <atomic>
@@ -22,9 +24,10 @@ namespace hostile {
 
 struct Control {
   std::atomic<uint64_t> seed{1}, memory{uint64_t{256} << 20}, max_segment{0}, lost{0}, delay{0}, peers{1},
-      shared{1};
+      shared{1}, downloads{2}, wraps{1}, params{0}, records{1};
   std::atomic<uint64_t> drop_wait{0}, early_free{0}, late_read{0};
-  std::atomic<uint64_t> segments{0}, bytes{0}, queues{0}, devices{0}, states{0};
+  std::atomic<uint64_t> segments{0}, wrapped{0}, bytes{0}, queues{0}, devices{0}, states{0}, recordings{0},
+      replays{0};
   std::atomic<uint64_t> calls{0}, fired{0}, violations{0}, commands{0}, peer_copies{0}, millibits{0};
 
   std::mutex mutex;

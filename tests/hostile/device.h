@@ -23,6 +23,7 @@ namespace hostile {
 
 // Device addresses are not addresses of this process: dereferencing one crashes.
 inline constexpr uint64_t kVeil = uint64_t{1} << 56;
+inline constexpr uint64_t kWrapped = uint64_t{1} << 57;
 
 struct Memory {  // a live segment
   char* bytes;   // the real ones
@@ -36,6 +37,7 @@ struct Command {
   keel_queue other = nullptr;         // kWait
   uint64_t ticket = 0;                // kWait: of other; kTicket: own
   bool upload = false;                // reads staging memory, as all earlier work in the queue
+  uint32_t number = 0, depends = 0;   // of a launch, which may run before launches that it does not depend on
 };
 
 }  // namespace hostile
@@ -44,8 +46,9 @@ struct keel_queue_s {
   keel_dev device;
   uint32_t kind;
   std::deque<hostile::Command> waiting;
-  uint64_t submitted = 0, done = 0;  // tickets
-  std::atomic<int> inside{0};        // callers that encode: at most one
+  uint64_t submitted = 0, done = 0;    // tickets
+  std::atomic<int> inside{0};          // callers that encode: at most one
+  keel_recording recording = nullptr;  // being made
 };
 
 struct keel_dev_s {
@@ -55,6 +58,7 @@ struct keel_dev_s {
   std::mt19937_64 random;
   std::map<uint64_t, hostile::Memory> memory;  // by device address
   std::mutex memory_mutex;                     // guards that map, which other devices read too
+  uint64_t next_wrapped = hostile::kWrapped;   // address of the next wrapped memory of the program
   std::vector<keel_queue> queues;
   hostile::Orders orders;
   uint64_t bytes = 0;
@@ -72,6 +76,8 @@ namespace hostile {
 // The device functions of keel_plugin.h; memory.cc and queue.cc.
 keel_rc SegmentAlloc(keel_dev, uint32_t kind, uint64_t bytes, keel_segment* out);
 void SegmentFree(keel_dev, const keel_segment*);
+keel_rc SegmentWrap(keel_dev, uint32_t kind, void* memory, uint64_t bytes, keel_segment* out);
+void SegmentUnwrap(keel_dev, const keel_segment*);
 keel_rc QueueOpen(keel_dev, uint32_t kind, keel_queue* out);
 void QueueClose(keel_queue);
 keel_rc Copy(keel_queue, const keel_segment* to, uint64_t to_offset, const keel_segment* from,
@@ -83,6 +89,10 @@ keel_rc Submit(keel_queue, uint64_t* ticket);
 keel_rc QueueWait(keel_queue, keel_queue other, uint64_t ticket);
 keel_rc HostWait(keel_queue, uint64_t ticket, uint64_t timeout);
 keel_rc Query(keel_queue, uint64_t* done);
+keel_rc RecordBegin(keel_queue, const uint64_t* table, uint32_t n);  // launch.cc
+keel_rc RecordEnd(keel_queue, keel_recording* out);
+keel_rc Replay(keel_queue, keel_recording, const uint64_t* table, uint32_t n);
+void RecordingFree(keel_dev, keel_recording);
 
 // Appends work to a queue; the caller holds no lock.
 keel_rc Encode(keel_queue, Command command);

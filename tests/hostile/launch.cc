@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "device.h"
 
@@ -33,11 +34,15 @@ const keel_impl* Find(const char* op) {
 // The reference impl's prepared state; queued work keeps it alive.
 struct Inner {
   keel_launch launch{};
+  const keel_host* host = nullptr;
+  keel_memory* packed = nullptr;  // a matmul's second operand, if it is a constant: in memory of the launch
+  uint64_t address = 0;
   Inner() { control().states++; }
   Inner(const Inner&) = delete;
   Inner& operator=(const Inner&) = delete;
   ~Inner() {
     if (launch.release) launch.release(nullptr, launch.state);
+    if (packed) host->memory_free(packed);
     control().states--;
   }
 };
@@ -72,6 +77,8 @@ struct Work {
   keel_call call;
   uint64_t fault, scratch;
   std::vector<View> in, out;
+  uint64_t token = 0;           // in the parameters, if there are any
+  std::vector<uint16_t> slots;  // of a recorded launch
 
   std::string Run() {
     std::string why;
@@ -98,6 +105,10 @@ struct Work {
     call.out = operands.data() + in.size();
     call.env = &env;
     call.state = state->launch.state;
+    if (call.params) {
+      char* params = device->Reach(call.param_address, sizeof token, &why);
+      if (!params || std::memcmp(params, &token, sizeof token)) return op + ": its parameters changed " + why;
+    }
     call.scratch =
         state->launch.scratch_bytes ? device->Reach(scratch, state->launch.scratch_bytes, &why) : nullptr;
     keel_rc rc = state->launch.run(&call);
@@ -125,6 +136,16 @@ struct Work {
   }
 };
 
+keel_rc EncodeWork(keel_queue q, const std::shared_ptr<Work>& work) {
+  Command command{Command::kWork, nullptr};
+  command.work = [work] { return work->Run(); };
+  command.number = work->call.number;
+  command.depends = work->call.depends;
+  return Encode(q, std::move(command));
+}
+
+keel_rc Remember(const std::shared_ptr<Work>& work, const uint16_t* slots, keel_recording recording);
+
 keel_rc Run(const keel_call* c) {
   keel_queue q = c->env->queue;
   HOSTILE_FAIL(c->env->host, "run");
@@ -138,9 +159,15 @@ keel_rc Run(const keel_call* c) {
   work->scratch = reinterpret_cast<uint64_t>(c->scratch);
   for (int i = 0; i < c->n_in; i++) work->in.push_back(Keep(c->in[i]));
   for (int i = 0; i < c->n_out; i++) work->out.push_back(Keep(c->out[i]));
-  Command command{Command::kWork, nullptr};
-  command.work = [work] { return work->Run(); };
-  return Encode(q, std::move(command));
+  if (work->state->packed) work->in[1].tensor.data = reinterpret_cast<void*>(work->state->address);
+  if (c->params) {
+    static std::atomic<uint64_t> tokens{1};
+    work->token = tokens++;
+    if (c->param_address % 16) control().Violation("parameters that are not aligned");
+    std::memcpy(c->params, &work->token, sizeof work->token);
+  }
+  if ((q->recording != nullptr) != (c->slots != nullptr)) control().Violation("slots outside a recording");
+  return q->recording ? Remember(work, c->slots, q->recording) : EncodeWork(q, work);
 }
 
 void Release(keel_dev, void* state) { delete static_cast<State*>(state); }
@@ -154,7 +181,13 @@ keel_rc Prepare(keel_dev, const keel_host* host, const keel_node* node, keel_lau
     if (keel_rc rc = impl->prepare(nullptr, host, node, &inner->launch)) return rc;
   }
   if (!inner->launch.run) inner->launch.run = impl->run;
+  inner->host = host;
+  keel_tensor b;
+  if (!std::strcmp(host->node_op(node), "matmul") && !host->node_in(node, 1, &b) && b.data)
+    if (keel_rc rc = host->memory_new(node, b.data, Keep(&b).bytes, &inner->packed, &inner->address))
+      return rc;
   launch->scratch_bytes = inner->launch.scratch_bytes;
+  launch->param_bytes = control().params;
   launch->state = new State(std::move(inner));
   launch->release = kSpared<Release>;
   launch->run = kSpared<Run>;
@@ -162,6 +195,78 @@ keel_rc Prepare(keel_dev, const keel_host* host, const keel_node* node, keel_lau
 }
 
 }  // namespace
+}  // namespace hostile
+
+struct keel_recording_s {
+  std::vector<uint64_t> table;
+  std::vector<std::shared_ptr<hostile::Work>> launches;
+};
+
+namespace hostile {
+
+namespace {
+
+keel_rc Remember(const std::shared_ptr<Work>& work, const uint16_t* slots, keel_recording recording) {
+  work->slots.assign(slots, slots + work->in.size() + work->out.size() + 2);
+  recording->launches.push_back(work);
+  return KEEL_OK;
+}
+
+// The addresses of a recorded launch with another table.
+void Move(Work* work, const std::vector<uint64_t>& from, const uint64_t* to) {
+  auto by = [&](size_t i) {
+    const uint16_t slot = work->slots[i];
+    return slot == KEEL_NO_SLOT ? 0 : to[slot] - from.at(slot);
+  };
+  size_t i = 0;
+  for (std::vector<View>* side : {&work->in, &work->out})
+    for (View& v : *side) {
+      if (v.there) v.tensor.data = reinterpret_cast<void*>(reinterpret_cast<uint64_t>(v.tensor.data) + by(i));
+      i++;
+    }
+  work->scratch += by(i);
+  work->fault += by(i + 1);
+}
+
+}  // namespace
+
+keel_rc RecordBegin(keel_queue q, const uint64_t* table, uint32_t n) {
+  HOSTILE_FAIL(q->device->host, "record_begin");
+  if (!control().records) return q->device->host->fail(KEEL_UNIMPLEMENTED, "no recordings");
+  if (q->recording) control().Violation("a recording within a recording");
+  q->recording = new keel_recording_s{{table, table + n}, {}};
+  control().recordings++;
+  return KEEL_OK;
+}
+
+keel_rc RecordEnd(keel_queue q, keel_recording* out) {
+  keel_recording made = std::exchange(q->recording, nullptr);
+  keel_rc rc = KEEL_OK;
+  const bool fails = control().Fails("record_end", &rc);
+  if (!made) control().Violation("record_end without record_begin");
+  if (!made || fails || !out) RecordingFree(q->device, made);
+  if (fails) return q->device->host->fail(rc, "injected failure of record_end");
+  if (out) *out = made;
+  return KEEL_OK;
+}
+
+keel_rc Replay(keel_queue q, keel_recording recording, const uint64_t* table, uint32_t n) {
+  HOSTILE_FAIL(q->device->host, "replay");
+  if (n != recording->table.size()) control().Violation("a table of another size");
+  control().replays++;
+  for (const std::shared_ptr<Work>& recorded : recording->launches) {
+    auto work = std::make_shared<Work>(*recorded);
+    Move(work.get(), recording->table, table);
+    if (keel_rc rc = EncodeWork(q, work)) return rc;
+  }
+  return KEEL_OK;
+}
+
+void RecordingFree(keel_dev, keel_recording recording) {
+  if (!recording) return;
+  delete recording;
+  control().recordings--;
+}
 
 const std::vector<keel_impl>& Impls() {
   static const std::vector<keel_impl> all = [] {

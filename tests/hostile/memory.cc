@@ -52,6 +52,34 @@ void SegmentFree(keel_dev d, const keel_segment* s) {
   d->memory.erase(it);
 }
 
+// Memory of the program gets an address of its own, for as long as it is wrapped. DEVICE: memory of this
+// device.
+keel_rc SegmentWrap(keel_dev d, uint32_t kind, void* memory, uint64_t bytes, keel_segment* out) {
+  HOSTILE_FAIL(d->host, "segment_wrap");
+  if (keel_rc rc = d->Lost()) return rc;
+  if (!control().wraps) return d->host->fail(KEEL_UNIMPLEMENTED, "wraps nothing");
+  auto address = reinterpret_cast<uint64_t>(memory);
+  if (kind == KEEL_SEGMENT_DEVICE) {
+    std::string why;
+    if (!d->Reach(address, bytes, &why)) return d->host->fail(KEEL_UNIMPLEMENTED, "no memory of this device");
+  } else {
+    std::lock_guard map(d->memory_mutex);
+    address = d->next_wrapped;
+    d->next_wrapped += (bytes + 2 * kAlignment) / kAlignment * kAlignment;
+    d->memory[address] = {static_cast<char*>(memory), bytes, kind};
+  }
+  *out = {nullptr, address, kind == KEEL_SEGMENT_DEVICE ? nullptr : memory, bytes, kind, 0};
+  control().wrapped++;
+  return KEEL_OK;
+}
+
+void SegmentUnwrap(keel_dev d, const keel_segment* s) {
+  std::lock_guard map(d->memory_mutex);
+  if (s->kind != KEEL_SEGMENT_DEVICE && !d->memory.erase(s->address))
+    control().Violation("segment_unwrap of what is not wrapped");
+  control().wrapped--;
+}
+
 }  // namespace hostile
 
 char* keel_dev_s::Reach(uint64_t address, uint64_t count, std::string* why) {

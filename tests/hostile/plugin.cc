@@ -88,7 +88,14 @@ constexpr keel_device kDevice = {sizeof(keel_device),
                                  kSpared<Query>,
                                  kSpared<CopyFrom>,
                                  nullptr,
-                                 nullptr};
+                                 nullptr,
+                                 kSpared<RecordBegin>,
+                                 kSpared<RecordEnd>,
+                                 kSpared<Replay>,
+                                 kSpared<RecordingFree>,
+                                 nullptr,
+                                 kSpared<SegmentWrap>,
+                                 kSpared<SegmentUnwrap>};
 
 const keel_plugin& description() {
   if (const char* seed = std::getenv("KEEL_HOSTILE_SEED")) control().seed = std::strtoull(seed, nullptr, 10);
@@ -124,10 +131,17 @@ std::atomic<uint64_t>* Setting(const char* name) {
                                                                 {"early_free", &c.early_free},
                                                                 {"late_read", &c.late_read},
                                                                 {"segments", &c.segments},
+                                                                {"wrapped", &c.wrapped},
+                                                                {"downloads", &c.downloads},
+                                                                {"wraps", &c.wraps},
                                                                 {"bytes", &c.bytes},
                                                                 {"queues", &c.queues},
                                                                 {"devices", &c.devices},
                                                                 {"states", &c.states},
+                                                                {"recordings", &c.recordings},
+                                                                {"replays", &c.replays},
+                                                                {"params", &c.params},
+                                                                {"records", &c.records},
                                                                 {"calls", &c.calls},
                                                                 {"fired", &c.fired},
                                                                 {"violations", &c.violations},

@@ -28,8 +28,20 @@ bool MayGoOn(const keel_queue_s& q) {
   return next.kind != Command::kWait || next.other->done >= next.ticket;
 }
 
+// A random command that may be the next: the first, or a launch that depends on no launch still waiting.
+size_t Next(keel_queue q, std::mt19937_64& random) {
+  const Command& first = q->waiting.front();
+  std::vector<size_t> able{0};
+  for (size_t i = 1; first.number && i < q->waiting.size() && q->waiting[i].number > 1; i++)
+    if (q->waiting[i].depends < first.number) able.push_back(i);
+  return able[random() % able.size()];
+}
+
+// Orders are counted of two queues.
+bool Ordered(const keel_queue_s& q) { return q.kind != KEEL_QUEUE_DOWNLOAD; }
+
 void Push(keel_queue q, Command command) {
-  if (command.kind == Command::kWork) q->device->orders.Work(static_cast<int>(q->kind));
+  if (command.kind == Command::kWork && Ordered(*q)) q->device->orders.Work(static_cast<int>(q->kind));
   q->waiting.push_back(std::move(command));
 }
 
@@ -37,6 +49,7 @@ void Push(keel_queue q, Command command) {
 
 keel_rc Encode(keel_queue q, Command command) {
   if (keel_rc rc = q->device->Lost()) return rc;
+  if (q->recording) control().Violation("a copy or a fill within a recording");
   Inside inside(q);
   std::lock_guard lock(q->device->mutex);
   Push(q, std::move(command));
@@ -46,6 +59,9 @@ keel_rc Encode(keel_queue q, Command command) {
 
 keel_rc QueueOpen(keel_dev d, uint32_t kind, keel_queue* out) {
   HOSTILE_FAIL(d->host, "queue_open");
+  const uint64_t downloads = control().downloads;
+  if (kind == KEEL_QUEUE_DOWNLOAD && !(downloads == 2 ? control().seed % 2 : downloads))
+    return d->host->fail(KEEL_UNIMPLEMENTED, "no queue for downloads");
   if (keel_rc rc = d->Lost()) return rc;
   std::lock_guard lock(d->mutex);
   auto* q = new keel_queue_s;
@@ -69,6 +85,8 @@ keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const kee
              uint64_t from_offset, uint64_t bytes) {
   keel_dev d = q->device;
   HOSTILE_FAIL(d->host, "copy");
+  if (q->kind == KEEL_QUEUE_DOWNLOAD && to->kind != KEEL_SEGMENT_READBACK)
+    control().Violation("copy: the download queue copies to read-back memory only");
   uint64_t target = to->address + to_offset, source = from->address + from_offset;
   Command command{Command::kWork, nullptr};
   command.upload = from->kind == KEEL_SEGMENT_STAGING;
@@ -122,11 +140,12 @@ keel_rc Fill(keel_queue q, const keel_segment* to, uint64_t offset, uint64_t byt
 keel_rc Submit(keel_queue q, uint64_t* ticket) {
   keel_dev d = q->device;
   HOSTILE_FAIL(d->host, "submit");
+  if (q->recording) control().Violation("submit within a recording");
   if (keel_rc rc = d->Lost()) return rc;
   Inside inside(q);
   std::lock_guard lock(d->mutex);
   *ticket = ++q->submitted;
-  d->orders.Ticket(static_cast<int>(q->kind), *ticket);
+  if (Ordered(*q)) d->orders.Ticket(static_cast<int>(q->kind), *ticket);
   Command command{Command::kTicket, nullptr};
   command.ticket = *ticket;
   Push(q, std::move(command));
@@ -138,13 +157,14 @@ keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket) {
   keel_dev d = q->device;
   HOSTILE_FAIL(d->host, "queue_wait");
   if (keel_rc rc = d->Lost()) return rc;
+  if (q->recording) control().Violation("queue_wait within a recording");
   if (other->device != d) control().Violation("queue_wait for a queue of another device");
   Inside inside(q);
   std::lock_guard lock(d->mutex);
   if (ticket == 0 || ticket > other->submitted)
     control().Violation("queue_wait for a ticket that is not yet");
   if (control().drop_wait) return KEEL_OK;
-  d->orders.Wait(static_cast<int>(q->kind), ticket);
+  if (Ordered(*q) && Ordered(*other)) d->orders.Wait(static_cast<int>(q->kind), ticket);
   Command command{Command::kWait, nullptr};
   command.other = other;
   command.ticket = ticket;
@@ -195,7 +215,7 @@ keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout) {
       return d->host->fail(KEEL_INTERNAL, "every queue waits: a deadlock");
   }
   if (!d->lost.empty()) return d->Lost();
-  d->orders.HostSaw(static_cast<int>(q->kind), ticket);
+  if (Ordered(*q)) d->orders.HostSaw(static_cast<int>(q->kind), ticket);
   CountOrders(d);
   return KEEL_OK;
 }
@@ -218,8 +238,9 @@ bool keel_dev_s::RunOne() {
     if (hostile::MayGoOn(*q)) able.push_back(q);
   if (able.empty()) return false;
   keel_queue q = able[random() % able.size()];
-  hostile::Command command = std::move(q->waiting.front());
-  q->waiting.pop_front();
+  const auto at = q->waiting.begin() + static_cast<std::ptrdiff_t>(hostile::Next(q, random));
+  hostile::Command command = std::move(*at);
+  q->waiting.erase(at);
   if (command.kind == hostile::Command::kTicket) q->done = command.ticket;
   if (command.kind != hostile::Command::kWork) return true;
   hostile::control().commands++;

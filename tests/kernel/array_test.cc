@@ -1,11 +1,11 @@
 // array_test.cc: arrays: sizes, borrowed memory, strides, DLPack with both deleter rules.
-#include "kernel/values/array.h"
+#include "kernel/language/values/array.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "kernel/values/dlpack.h"
+#include "kernel/language/values/dlpack.h"
 
 namespace keel {
 namespace {
@@ -82,15 +82,15 @@ TEST(Dlpack, TakesOverOnSuccessOnly) {
   int64_t shape[] = {2};
   deleted = 0;
   DLManagedTensor legacy = {View(data, shape, 1), nullptr, [](DLManagedTensor*) { deleted++; }};
-  { ArrayRef a = *FromDlpack(&legacy); }
+  { ArrayRef a = *FromDlpack(&legacy, WrapArray); }
   EXPECT_EQ(deleted, 1);
   DLManagedTensorVersioned wrong = {
       2, 0, nullptr, [](DLManagedTensorVersioned*) { deleted++; }, 0, View(data, shape, 1)};
-  EXPECT_FALSE(FromDlpack(&wrong).ok());
+  EXPECT_FALSE(FromDlpack(&wrong, WrapArray).ok());
   EXPECT_EQ(deleted, 1);
   wrong.major = 1;
   wrong.deleter = nullptr;  // nothing to free
-  { ArrayRef a = *FromDlpack(&wrong); }
+  { ArrayRef a = *FromDlpack(&wrong, WrapArray); }
   EXPECT_EQ(deleted, 1);
 }
 

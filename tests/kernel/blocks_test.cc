@@ -1,6 +1,6 @@
 // blocks_test.cc: free lists of arrays: reuse in a thread, arrays that move between threads, thread exit.
 // Also run under the sanitizers.
-#include "kernel/values/blocks.h"
+#include "kernel/language/values/blocks.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // only in elements share one plan.
 #include <gtest/gtest.h>
 
-#include "kernel/trace/tape.h"
+#include "kernel/program/trace/tape.h"
 
 namespace keel {
 namespace {

@@ -1,6 +1,6 @@
 // dims_test.cc: symbolic dims. The oracle is plain integer arithmetic on the same random expression.
 
-#include "kernel/dims/dim_table.h"
+#include "kernel/language/dims/dim_table.h"
 
 #include <algorithm>
 #include <limits>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gtest/gtest.h"
-#include "kernel/opset/opset.h"
+#include "kernel/language/opset/opset.h"
 
 namespace keel {
 

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "kernel/opset/lexer.h"
-#include "kernel/opset/opset.h"
+#include "kernel/language/opset/lexer.h"
+#include "kernel/language/opset/opset.h"
 
 namespace keel {
 namespace {

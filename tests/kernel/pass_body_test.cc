@@ -133,5 +133,26 @@ TEST_F(PassTest, APartOfAGraphIsAnotherGraph) {
             "      b = add(a, f) : f32[2]\n      yield b\n    } : f32[2]\n  return y\n");
 }
 
+TEST_F(PassTest, APassCannotAddGraphsVariablesRulesOrEntries) {
+  Parse(kLoop);
+  std::string before = PrintText(*module_);
+  std::string after = Optimize([](const keel_host* h, keel_edit* e) {
+    keel_edit* made = nullptr;
+    int64_t graph = 0;
+    uint32_t variable = 0;
+    float one = 1;
+    keel_tensor t{};
+    t.data = &one;
+    t.dtype = {2, 32, 1};
+    t.device = {1, 0};
+    EXPECT_EQ(h->edit_new_graph(e, "g", &made, &graph), KEEL_PRECONDITION);
+    EXPECT_EQ(h->edit_variable(e, "v", &t, &variable), KEEL_PRECONDITION);
+    EXPECT_EQ(h->edit_rule(e, "2 <= 3"), KEEL_PRECONDITION);
+    EXPECT_EQ(h->edit_entry(e, "again"), KEEL_PRECONDITION);
+    return KEEL_OK;
+  });
+  EXPECT_EQ(after, before);
+}
+
 }  // namespace
 }  // namespace keel::test

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "kernel/plan/make_plan.h"
-#include "kernel/rules/rules.h"
+#include "kernel/runtime/plan/make_plan.h"
+#include "kernel/runtime/rules/rules.h"
 
 namespace keel::test {
 

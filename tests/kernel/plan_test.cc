@@ -1,6 +1,6 @@
 // plan_test.cc: planning: pruning, feeding any value, one plan for all sizes, memory reuse, constant folding,
 // runs from many threads, errors that name their cause. Oracles are literals.
-#include "kernel/plan/plan.h"
+#include "kernel/runtime/plan/plan.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <cmath>
 #include <thread>
 
-#include "kernel/graph/graph.h"
-#include "kernel/plugin/registry.h"
-#include "kernel/values/array.h"
+#include "kernel/language/graph/graph.h"
+#include "kernel/language/values/array.h"
+#include "kernel/runtime/plugin/registry.h"
 
 namespace keel {
 namespace {

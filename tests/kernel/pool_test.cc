@@ -1,6 +1,6 @@
 // pool_test.cc: the caching allocator of device memory against a simple model: random allocations and frees
 // on a device of a few megabytes whose queues finish work late.
-#include "kernel/device/pool.h"
+#include "kernel/runtime/device/pool.h"
 
 #include <gtest/gtest.h>
 
@@ -39,8 +39,11 @@ class Source : public SegmentSource {
   }
   // Whether that queue still uses any of these bytes.
   bool Busy(int q, uint64_t from, uint64_t to) {
-    std::erase_if(given,
-                  [&](const Given& g) { return g.used.of[0] <= done.of[0] && g.used.of[1] <= done.of[1]; });
+    std::erase_if(given, [&](const Given& g) {
+      bool is_done = true;
+      for (int each = 0; each < kQueues; each++) is_done = is_done && g.used.of[each] <= done.of[each];
+      return is_done;
+    });
     return std::any_of(given.begin(), given.end(), [&](const Given& g) {
       return g.from < to && from < g.to && g.used.of[q] > done.of[q];
     });

@@ -13,7 +13,7 @@ import keel_abi
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = sorted((ROOT / "tests/data").glob("*.keelt"))
-LINES = {"node_files", "node_lines"}  # set by programs, not by text: kernel/graph/file_test.cc adds some to the samples
+LINES = {"node_files", "node_lines"}  # set by programs, not by text: kernel/language/graph/file_test.cc adds some to the samples
 ATTR_KINDS = set(map(int, re.findall(r"^  KEEL_ATTR_\w+ = ([1-9]\d*)", (ROOT / "abi/keel_base.h").read_text(), re.M)))
 
 

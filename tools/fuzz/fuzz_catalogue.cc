@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "kernel/opset/opset.h"
+#include "kernel/language/opset/opset.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   keel::Catalogue ops;

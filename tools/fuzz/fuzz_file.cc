@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "kernel/graph/graph.h"
+#include "kernel/language/graph/graph.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static auto ops = std::make_shared<keel::Catalogue>();

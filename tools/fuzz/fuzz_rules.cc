@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "kernel/pass/rewrite.h"
-#include "kernel/rules/rules.h"
+#include "kernel/runtime/pass/rewrite.h"
+#include "kernel/runtime/rules/rules.h"
 
 namespace {
 

@@ -171,7 +171,7 @@ def load_facts(build):
 def pages(root, build):
     headers = sorted((root / "abi").glob("*.h"))
     order = ["keel.h", "keel_base.h", "keel_handle.h", "keel_context.h", "keel_array.h", "keel_module.h", "keel_session.h"]
-    plugin = ["keel_plugin.h", "keel_host.h", "keel_device.h"]
+    plugin = ["keel_plugin.h", "keel_host.h", "keel_impl.h", "keel_device.h"]
     headers.sort(key=lambda h: (h.name in plugin, (order + plugin).index(h.name) if h.name in order + plugin else len(order), h.name))
     facts = load_facts(build)
     out = {f"reference/c/{h.stem}.md": page(h.name, h.read_text(), facts) for h in headers}

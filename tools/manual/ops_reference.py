@@ -1,7 +1,7 @@
 """The op reference: one page for each file of the catalogue, one section for each op.
 
 Signatures, dtypes and documentation come from `keel ops --json`; the definition and the gradient rule are quoted from
-kernel/opset/*.ops; the example runs on the device `reference` while the page is written. Handwritten examples are in
+kernel/language/opset/*.ops; the example runs on the device `reference` while the page is written. Handwritten examples are in
 docs/reference/examples.txt; any other op gets operands that fit its patterns.
 """
 import json
@@ -19,7 +19,7 @@ _CLAUSE = re.compile(r"\b(vjp|body)\b(?: *\([^)]*\))? *\{")
 def definitions(root):
     """Op name -> (family, its text in the catalogue)."""
     out = {}
-    for path in sorted((root / "kernel/opset").glob("*.ops")):
+    for path in sorted((root / "kernel/language/opset").glob("*.ops")):
         for part in re.split(r"^(?=op \w)", path.read_text(), flags=re.MULTILINE)[1:]:
             out[part.split()[1]] = (path.stem, re.sub(r"\n+(#.*)?$", "", part.rstrip()))
     return out

@@ -129,7 +129,7 @@ class Execution {
     }
     for (size_t i = 0; i < own.in.size(); i++) c.in.push_back(own.in[i] == kNone ? nullptr : &c.views[i]);
     for (size_t i = 0; i < own.out.size(); i++) c.out.push_back(&c.views[own.in.size() + i]);
-    c.call.struct_size = sizeof(keel_call);
+    c.call.struct_size = KEEL_END(keel_call, env);
     c.call.n_in = static_cast<uint16_t>(c.in.size());
     c.call.n_out = static_cast<uint16_t>(c.out.size());
     c.call.state = own.launch->launch.state;

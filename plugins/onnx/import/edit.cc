@@ -126,7 +126,7 @@ keel_value Edit::scalar(keel_dt dtype, double number) {
 }
 
 keel_value Edit::number(keel_dim d, keel_dt dtype) {
-  if (KEEL_DIM_IS_HANDLE(d)) return op("dim", {}, Attrs().dim("of", d).type("dtype", dtype));
+  if (KEEL_DIM_IS_HANDLE(d)) return op("dim", {}, Attrs().dim("of", d).dtype("dtype", dtype));
   return array({dtype, {}, {d}});
 }
 

@@ -10,10 +10,14 @@
 #include <set>
 #include <unordered_set>
 
-#include "plugins/onnx/import/attrs.h"
 #include "plugins/onnx/model/tensor.h"
+#include "sdk/cpp/keel/plugin_attrs.hpp"
 
 namespace onnx_import {
+
+using Attrs = keel::PluginAttrs;
+using Dims = std::vector<keel_dim>;
+using Ints = std::vector<int64_t>;
 
 // A small array of integers or bools, known at import up to symbolic dims.
 struct Sizes {
@@ -63,14 +67,14 @@ class Edit {
     return ops(op, in, attrs, 1, name)[0];
   }
   keel_value cast(keel_value v, keel_dt to) {
-    return dtype(v) == to ? v : op("cast", {v}, Attrs().type("to", to));
+    return dtype(v) == to ? v : op("cast", {v}, Attrs().dtype("to", to));
   }
   keel_value reshape(keel_value v, Dims to) { return op("reshape", {v}, Attrs().dims("to", std::move(to))); }
   keel_value scalar(keel_dt dtype, double number);
   keel_value number(keel_dim d, keel_dt dtype);  // a dim as data
   keel_value array(const Sizes& s, const std::string& name = "");
   keel_value iota(keel_dim n, keel_dt dtype) {
-    return op("iota", {}, Attrs().dims("dims", {n}).type("dtype", dtype));
+    return op("iota", {}, Attrs().dims("dims", {n}).dtype("dtype", dtype));
   }
   keel_value param(const std::string& name, keel_dt dtype, const Dims& dims);
   void result(const std::string& name, keel_value v);

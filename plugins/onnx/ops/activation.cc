@@ -103,7 +103,7 @@ void shrink(Call& c) {
 void gelu(Call& c) {
   const std::string kind = c.s("approximate", "none");
   if (kind != "none" && kind != "tanh") c.invalid(cat("approximate is '", kind, "'; expected none or tanh"));
-  c.done("gelu", {c.in(0)}, Attrs().b("tanh", kind == "tanh"));
+  c.done("gelu", {c.in(0)}, Attrs().flag("tanh", kind == "tanh"));
 }
 
 template <OpName op>
@@ -125,7 +125,7 @@ void along_rows(Call& c) {
 keel_value hard_max_of(Edit& e, keel_value x, int64_t axis) {
   const keel_dim depth = e.dims(x)[static_cast<size_t>(axis)];
   const keel_value index = e.op("arg_max", {x}, Attrs().i("axis", axis));
-  return e.op("one_hot", {index}, Attrs().dim("depth", depth).i("axis", axis).type("dtype", e.dtype(x)));
+  return e.op("one_hot", {index}, Attrs().dim("depth", depth).i("axis", axis).dtype("dtype", e.dtype(x)));
 }
 void hard_max(Call& c) { c.set(0, hard_max_of(c.e, c.in(0), c.axis(c.i("axis", -1), c.rank(0)))); }
 void hard_max_rows(Call& c) {

@@ -117,7 +117,7 @@ keel_value guarded(Edit& e, keel_value y, keel_value mask) {
   const keel_dt dtype = e.dtype(mask);
   const auto rank = static_cast<int64_t>(e.dims(mask).size());
   const keel_value best =
-      rank ? e.op("reduce_max", {mask}, Attrs().ints("axes", {rank - 1}).b("keep", true)) : mask;
+      rank ? e.op("reduce_max", {mask}, Attrs().ints("axes", {rank - 1}).flag("keep", true)) : mask;
   const keel_value seen = e.op("greater", {best, e.scalar(dtype, -INFINITY)});
   return e.op("select", {seen, y, e.scalar(e.dtype(y), 0)});
 }
@@ -135,7 +135,7 @@ keel_value decomposed(Call& c, const Heads& h, keel_value mask) {
   const auto show = [&](int64_t which, keel_value v) {
     if (c.wants(3) && mode == which) c.set(3, v);
   };
-  keel_value p = e.op("mul", {e.op("matmul", {h.q, h.k}, Attrs().b("tb", true)), scale_of(c, h, dtype)});
+  keel_value p = e.op("mul", {e.op("matmul", {h.q, h.k}, Attrs().flag("tb", true)), scale_of(c, h, dtype)});
   show(0, p);
   const auto add_mask = [&] {
     if (mask != KEEL_NO_VALUE) p = e.op("add", {p, mask});
@@ -170,7 +170,7 @@ void attention(Call& c) {
   } else {
     Ids in = {h.q, h.k, h.v};
     if (mask != KEEL_NO_VALUE) in.push_back(mask);
-    y = guarded(e, e.op("attention", in, Attrs().f("scale", c.f("scale", 0)).b("causal", plain_causal)),
+    y = guarded(e, e.op("attention", in, Attrs().f("scale", c.f("scale", 0)).flag("causal", plain_causal)),
                 mask);
   }
   if (h.flat) {

@@ -16,7 +16,7 @@ void pow(Call& c) {
   const keel_dt base = c.dtype(0), exponent = c.dtype(1);
   if (is_float(base) || !is_float(exponent)) return c.done("pow", {c.in(0), c.e.cast(c.in(1), base)});
   const keel_value y = c.e.op("pow", {c.e.cast(c.in(0), exponent), c.in(1)});
-  c.done("cast", {y}, Attrs().type("to", base));
+  c.done("cast", {y}, Attrs().dtype("to", base));
 }
 
 void mod(Call& c) { c.done(c.i("fmod", 0) ? "rem" : "mod", c.all()); }
@@ -57,7 +57,7 @@ void bit_shift(Call& c) {
 void cast_to(Call& c, keel_dt to) {
   double number = 0;
   if ((to != KEEL_F32 && to != KEEL_F64) || !stored_number(c, 0, &number))
-    return c.done("cast", {c.in(0)}, Attrs().type("to", to));
+    return c.done("cast", {c.in(0)}, Attrs().dtype("to", to));
   c.out.at(0) = std::make_shared<Value>();
   c.out[0]->name = c.name;
   c.out[0]->data = store(to, Ints(c.dims(0).size(), 1), {number});

@@ -95,15 +95,15 @@ void eye_like(Call& c) {
   if (dims.size() != 2) c.invalid("its operand must have 2 dims");
   Edit& e = c.e;
   const auto grid = [&](int64_t axis) {
-    return e.op("iota", {}, Attrs().dims("dims", dims).i("axis", axis).type("dtype", KEEL_I64));
+    return e.op("iota", {}, Attrs().dims("dims", dims).i("axis", axis).dtype("dtype", KEEL_I64));
   };
   const keel_value row = e.op("add", {grid(0), e.scalar(KEEL_I64, static_cast<double>(c.i("k", 0)))});
-  c.done("cast", {e.op("equal", {row, grid(1)})}, Attrs().type("to", c.type("dtype", c.dtype(0))));
+  c.done("cast", {e.op("equal", {row, grid(1)})}, Attrs().dtype("to", c.type("dtype", c.dtype(0))));
 }
 
 void trilu(Call& c) {
   const int64_t k = c.has(1) ? c.numbers(1).at(0) : 0;
-  c.done("triangle", {c.in(0)}, Attrs().b("upper", c.i("upper", 1) != 0).i("k", k));
+  c.done("triangle", {c.in(0)}, Attrs().flag("upper", c.i("upper", 1) != 0).i("k", k));
 }
 
 // values[1] at the given indices, values[0] elsewhere; indices may be floats.
@@ -118,7 +118,7 @@ void one_hot(Call& c) {
   if (c.dtype(0) != KEEL_I32) index = e.cast(index, KEEL_I64);
   if (!never_negative(c, 0)) index = negative_index(e, index, e.number(depth, e.dtype(index)));
   const keel_value hot =
-      e.op("one_hot", {index}, Attrs().dim("depth", depth).i("axis", axis).type("dtype", KEEL_BOOL));
+      e.op("one_hot", {index}, Attrs().dim("depth", depth).i("axis", axis).dtype("dtype", KEEL_BOOL));
   const Ids values = e.ops("split", {c.in(2)}, Attrs().dims("sizes", {1, 1}).i("axis", 0), 2);
   c.done("select", {hot, e.reshape(values[1], {}), e.reshape(values[0], {})});
 }

@@ -65,7 +65,7 @@ void scatter_elements(Call& c) {
   for (int64_t k = 0; k < c.rank(1); k++) {
     const keel_value at =
         k == axis ? forward(c, 1, c.dims(0)[static_cast<size_t>(axis)])
-                  : e.op("iota", {}, Attrs().dims("dims", dims).i("axis", k).type("dtype", dtype));
+                  : e.op("iota", {}, Attrs().dims("dims", dims).i("axis", k).dtype("dtype", dtype));
     columns.push_back(e.reshape(at, column));
   }
   const keel_value rows =

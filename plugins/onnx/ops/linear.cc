@@ -24,7 +24,7 @@ keel_value scaled(Edit& e, keel_value x, double by) {
 }
 
 void gemm(Call& c) {
-  const Attrs turns = Attrs().b("ta", c.i("transA", 0) != 0).b("tb", c.i("transB", 0) != 0);
+  const Attrs turns = Attrs().flag("ta", c.i("transA", 0) != 0).flag("tb", c.i("transB", 0) != 0);
   const double alpha = c.f("alpha", 1), beta = c.f("beta", 1);
   const bool adds = c.has(2) && beta != 0;
   if (alpha == 1 && !adds) return c.done("matmul", {c.in(0), c.in(1)}, turns);

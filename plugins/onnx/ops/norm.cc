@@ -16,7 +16,7 @@ struct Moments {
 };
 Moments moments(Edit& e, keel_value x, const Ints& axes) {
   const auto mean_of = [&](keel_value v) {
-    return e.op("reduce_mean", {v}, Attrs().ints("axes", axes).b("keep", true));
+    return e.op("reduce_mean", {v}, Attrs().ints("axes", axes).flag("keep", true));
   };
   Moments m;
   m.mean = mean_of(x);
@@ -182,7 +182,7 @@ void lp_norm(Call& c) {
   if (p != 1 && p != 2) c.invalid(cat("p is ", p, "; expected 1 or 2"));
   const keel_value x = c.in(0), zero = e.scalar(c.dtype(0), 0), one = e.scalar(c.dtype(0), 1);
   const keel_value terms = e.op(p == 1 ? "abs" : "square", {x});
-  keel_value norm = e.op("reduce_sum", {terms}, Attrs().ints("axes", {axis}).b("keep", true));
+  keel_value norm = e.op("reduce_sum", {terms}, Attrs().ints("axes", {axis}).flag("keep", true));
   if (p == 2) norm = e.op("sqrt", {norm});
   c.done("div", {x, e.op("select", {e.op("equal", {norm, zero}), one, norm})});
 }

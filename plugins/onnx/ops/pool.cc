@@ -49,7 +49,7 @@ void max_pool(Call& c) {
   };
   c.done("max_pool", {c.in(0)}, attrs());
   if (!c.wants(1)) return;
-  c.set(1, c.e.op("max_pool_index", {c.in(0)}, attrs().b("column_major", c.i("storage_order", 0) != 0)));
+  c.set(1, c.e.op("max_pool_index", {c.in(0)}, attrs().flag("column_major", c.i("storage_order", 0) != 0)));
   c.out[1]->nonneg = true;
 }
 
@@ -63,7 +63,7 @@ void average_pool(Call& c) {
              .dims("lo", w.lo)
              .dims("hi", w.hi)
              .dims("over", overhang(c, w))
-             .b("count_pad", c.i("count_include_pad", 0) != 0));
+             .flag("count_pad", c.i("count_include_pad", 0) != 0));
 }
 
 // The p-norm of each window: the mean over all cells times their number.
@@ -84,13 +84,13 @@ void lp_pool(Call& c) {
                                     .ints("dil", w.dilation)
                                     .dims("lo", w.lo)
                                     .dims("hi", hi)
-                                    .b("count_pad", true));
+                                    .flag("count_pad", true));
   c.done("pow", {e.op("mul", {means, e.scalar(dtype, cells)}), e.scalar(dtype, 1 / p)});
 }
 
 Attrs over_image(Call& c) {
   image_of(c);
-  return Attrs().ints("axes", counting(2, c.rank(0))).b("keep", true);
+  return Attrs().ints("axes", counting(2, c.rank(0))).flag("keep", true);
 }
 
 template <OpName op>

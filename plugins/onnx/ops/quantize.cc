@@ -48,7 +48,7 @@ keel_value rounded(Edit& e, keel_value x, keel_value scale, keel_value zero, kee
   if (zero != KEEL_NO_VALUE) y = e.op("add", {y, e.cast(zero, dtype)});
   const Limits l = limits(to);
   return e.op("cast", {e.op("clamp", {y, e.scalar(dtype, l.least), e.scalar(dtype, l.most)})},
-              Attrs().type("to", to));
+              Attrs().dtype("to", to));
 }
 
 void quantize(Call& c) {

@@ -10,7 +10,7 @@ namespace {
 struct Reduction {
   Ints axes;
   bool keep;
-  Attrs attrs(bool keep_dims) const { return Attrs().ints("axes", axes).b("keep", keep_dims); }
+  Attrs attrs(bool keep_dims) const { return Attrs().ints("axes", axes).flag("keep", keep_dims); }
 };
 
 Reduction reduction(Call& c, int operand_since) {
@@ -45,7 +45,7 @@ void reduce_sum_square(Call& c) {
 keel_value as_float(Call& c) { return is_float(c.dtype(0)) ? c.in(0) : c.e.cast(c.in(0), KEEL_F64); }
 void finish(Call& c, const char* op, keel_value x) {
   if (is_float(c.dtype(0))) return c.done(op, {x});
-  c.done("cast", {c.e.op(op, {x})}, Attrs().type("to", c.dtype(0)));
+  c.done("cast", {c.e.op(op, {x})}, Attrs().dtype("to", c.dtype(0)));
 }
 
 template <int since>
@@ -77,7 +77,7 @@ void reduce_log_sum_exp(Call& c) {
 template <OpName op>
 void arg(Call& c) {
   const int64_t axis = c.axis(c.i("axis", 0), c.rank(0));
-  const Attrs attrs = Attrs().i("axis", axis).b("last", c.i("select_last_index", 0) != 0);
+  const Attrs attrs = Attrs().i("axis", axis).flag("last", c.i("select_last_index", 0) != 0);
   if (!c.i("keepdims", 1)) {
     c.done(op.text, {c.in(0)}, attrs);
   } else {
@@ -96,8 +96,8 @@ void top_k_of(Call& c, keel_dim k) {
   const bool last = axis == rank - 1;
   const Attrs swap = Attrs().ints("perm", perm);
   const keel_value x = last ? c.in(0) : c.e.op("transpose", {c.in(0)}, swap);
-  Ids both =
-      c.e.ops("top_k", {x}, Attrs().dim("k", k).b("largest", c.i("largest", 1) != 0), 2, last ? c.name : "");
+  Ids both = c.e.ops("top_k", {x}, Attrs().dim("k", k).flag("largest", c.i("largest", 1) != 0), 2,
+                     last ? c.name : "");
   for (size_t i = 0; i < both.size(); i++) c.set(i, last ? both[i] : c.e.op("transpose", {both[i]}, swap));
   if (c.out.size() > 1) c.out[1]->nonneg = true;
 }
@@ -106,9 +106,11 @@ void top_k_1(Call& c) { top_k_of(c, c.required("k")); }
 
 void cumsum(Call& c) {
   const int64_t axis = c.axis(c.numbers(1).at(0), c.rank(0));
-  c.done(
-      "cumsum", {c.in(0)},
-      Attrs().i("axis", axis).b("exclusive", c.i("exclusive", 0) != 0).b("reverse", c.i("reverse", 0) != 0));
+  c.done("cumsum", {c.in(0)},
+         Attrs()
+             .i("axis", axis)
+             .flag("exclusive", c.i("exclusive", 0) != 0)
+             .flag("reverse", c.i("reverse", 0) != 0));
 }
 
 constexpr const char* kNew = "keepdims noop_with_empty_axes";

@@ -4,12 +4,12 @@
 // and does not use are removed by the host. A call that the host refuses throws Failure, which ends the pass;
 // redirect, outline and eval return false instead, as passes expect refusals there.
 #pragma once
-#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "abi/keel_plugin.h"
+#include "sdk/cpp/keel/plugin_attrs.hpp"
 
 namespace keel_passes {
 
@@ -23,33 +23,7 @@ struct Failure {  // the host has the text already
   keel_rc rc;
 };
 
-class Attrs {  // Attrs().i("axis", 1).flag("keep", true)
- public:
-  Attrs&& i(const char* name, int64_t v) && { return add(name, {KEEL_ATTR_I64, 0, v, 0, nullptr}); }
-  Attrs&& flag(const char* name, bool v) && { return add(name, {KEEL_ATTR_BOOL, 0, v, 0, nullptr}); }
-  Attrs&& f(const char* name, double v) && { return add(name, {KEEL_ATTR_F64, 0, 0, v, nullptr}); }
-  Attrs&& dtype(const char* name, keel_dt v) && { return add(name, {KEEL_ATTR_DTYPE, 0, v, 0, nullptr}); }
-  Attrs&& ints(const char* name, Ints v) && { return list(name, KEEL_ATTR_I64S, std::move(v)); }
-  Attrs&& dims(const char* name, Dims v) && { return list(name, KEEL_ATTR_DIMS, std::move(v)); }
-  // of a node that outlives this
-  Attrs&& as(const char* name, const keel_attr& v) && { return add(name, v); }
-  const std::vector<const char*>& names() const { return names_; }
-  const std::vector<keel_attr>& values() const { return values_; }
-
- private:
-  Attrs&& add(const char* name, keel_attr v) {
-    names_.push_back(name);
-    values_.push_back(v);
-    return std::move(*this);
-  }
-  Attrs&& list(const char* name, int32_t kind, Ints v) {
-    lists_.push_back(std::move(v));  // a deque does not move its elements
-    return add(name, {kind, static_cast<uint32_t>(lists_.back().size()), 0, 0, lists_.back().data()});
-  }
-  std::vector<const char*> names_;
-  std::vector<keel_attr> values_;
-  std::deque<Ints> lists_;
-};
+using Attrs = keel::PluginAttrs;
 
 struct Type {
   keel_dt dtype = 0;

@@ -10,6 +10,7 @@ struct keel_queue_s {
   uint32_t kind;
   int32_t behind; /* waits for a pending ticket */
   uint64_t submitted, done;
+  keel_recording recording;
   keel_queue next;
 };
 
@@ -19,6 +20,7 @@ static keel_queue queues;
 static int32_t held;
 
 keel_rc null_queue_open(keel_dev d, uint32_t kind, keel_queue* out) {
+  if (kind == KEEL_QUEUE_DOWNLOAD && null_lacks() & NULL_LACKS_DOWNLOADS) return KEEL_UNIMPLEMENTED;
   keel_queue q = calloc(1, sizeof *q);
   if (!q) return d->quiet.fail(KEEL_OOM, "no memory for a queue");
   q->kind = kind;
@@ -31,6 +33,8 @@ keel_rc null_queue_open(keel_dev d, uint32_t kind, keel_queue* out) {
   return KEEL_OK;
 }
 
+uint32_t null_queue_kind(keel_queue q) { return q->kind; }
+
 void null_queue_close(keel_queue q) {
   pthread_mutex_lock(&lock);
   keel_queue* at = &queues;
@@ -41,11 +45,13 @@ void null_queue_close(keel_queue q) {
   free(q);
 }
 
+keel_recording* null_open_recording(keel_queue q) { return &q->recording; }
+
 keel_rc null_submit(keel_queue q, uint64_t* ticket) {
   count_add(COUNT_SUBMITS, 1);
   pthread_mutex_lock(&lock);
   *ticket = ++q->submitted;
-  if (!held || (q->kind == KEEL_QUEUE_TRANSFER && !q->behind)) q->done = q->submitted;
+  if (!held || (q->kind != KEEL_QUEUE_COMPUTE && !q->behind)) q->done = q->submitted;
   pthread_mutex_unlock(&lock);
   return KEEL_OK;
 }

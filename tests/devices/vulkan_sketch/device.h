@@ -51,10 +51,14 @@ struct keel_queue_s {
   std::vector<Batch> flying;
   std::vector<VkCommandBuffer> spare;
   std::vector<VkSemaphoreSubmitInfo> waits;  // of the next batch
-  sketch::Hazards hazards;
+  sketch::Hazards hazards;                   // of copies and fills
+  bool launched = false;                     // since the last barrier
+  uint32_t last_barrier = 0;                 // is before the launch after this one (keel_call.number)
 
-  // A command buffer to record in, after a barrier if these ranges conflict with commands before.
-  keel_rc Record(const sketch::Ranges& reads, const sketch::Ranges& writes, VkCommandBuffer* out);
+  // A command buffer to record in, after a barrier if the launch, or a copy or fill of these ranges, needs
+  // it.
+  keel_rc Record(const keel_call* call, VkCommandBuffer* out);
+  keel_rc Record(const sketch::Range& reads, const sketch::Range& writes, VkCommandBuffer* out);
 
  private:
   keel_rc Begin();

@@ -32,9 +32,6 @@ struct State {
 };
 
 uint64_t Address(const keel_tensor* t) { return reinterpret_cast<uint64_t>(keel_ptr(t)); }
-Range Of(const keel_tensor* t) {
-  return {Address(t), Address(t) + static_cast<uint64_t>(keel_count(t)) * t->dtype.bits / 8};
-}
 uint32_t Product(const int64_t* begin, const int64_t* end) {
   return static_cast<uint32_t>(std::accumulate(begin, end, int64_t{1}, std::multiplies<>()));
 }
@@ -49,15 +46,12 @@ keel_rc Decline(const keel_call* call, const char* why) {
 }
 
 template <typename Push>
-keel_rc Dispatch(const keel_call* call, const Push& push, uint32_t threads, const Ranges& also_writes = {}) {
+keel_rc Dispatch(const keel_call* call, const Push& push, uint32_t threads) {
   static_assert(sizeof push <= kPushBytes);
   count_add(COUNT_LAUNCHES, 1);
   if (!threads) return KEEL_OK;
-  Ranges reads, writes = also_writes;
-  for (int i = 0; i < call->n_in; i++) reads.push_back(Of(call->in[i]));
-  for (int i = 0; i < call->n_out; i++) writes.push_back(Of(call->out[i]));
   VkCommandBuffer commands;
-  if (keel_rc rc = call->env->queue->Record(reads, writes, &commands)) return rc;
+  if (keel_rc rc = call->env->queue->Record(call, &commands)) return rc;
   const Vulkan& vk = vulkan();
   const uint32_t group = 64, most = 65535;
   vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
@@ -133,7 +127,6 @@ keel_rc RunReduce(const keel_call* call) {
   return Dispatch(call, push, push.outer * push.inner);
 }
 
-// The fault bytes are an operand too: Keel fills them before, and launches of one run share them.
 keel_rc RunGather(const keel_call* call) {
   auto* state = static_cast<const State*>(call->state);
   const keel_tensor *x = call->in[0], *index = call->in[1];
@@ -152,7 +145,7 @@ keel_rc RunGather(const keel_call* call) {
             static_cast<uint32_t>(*at),
             static_cast<uint32_t>(keel_count(index)),
             Product(at + 1, x->shape + x->ndim)};
-  return Dispatch(call, push, push.outer * push.count * push.inner, {{fault, fault + 16}});
+  return Dispatch(call, push, push.outer * push.count * push.inner);
 }
 
 keel_rc ReadAttributes(const keel_host* host, const keel_node* node, const Op& op, State* out) {

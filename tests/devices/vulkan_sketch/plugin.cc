@@ -1,5 +1,6 @@
 // plugin.cc: the device "vulkan-sketch": every driver of Vulkan 1.3, lavapipe among them.
 #include <algorithm>
+#include <cstdio>
 #include <string_view>
 
 #include "device.h"
@@ -27,6 +28,10 @@ keel_rc Info(const keel_host*, uint32_t i, keel_device_info* out) {
   out->dl_id = static_cast<int32_t>(i);
   out->max_segment = limits.maxMemoryAllocationSize;
   std::string_view(properties.properties.deviceName).copy(out->description, sizeof out->description - 1);
+  std::copy_n(limits.deviceUUID, sizeof out->uuid, out->uuid);
+  const uint32_t version = properties.properties.apiVersion;
+  std::snprintf(out->capabilities, sizeof out->capabilities, "vulkan %u.%u, subgroups of %u",
+                VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), limits.subgroupSize);
   return KEEL_OK;
 }
 
@@ -101,6 +106,13 @@ constexpr keel_device kDevice = {sizeof(keel_device),
                                  QueueWait,
                                  HostWait,
                                  Query,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
                                  nullptr,
                                  nullptr,
                                  nullptr};

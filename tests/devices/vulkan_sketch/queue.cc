@@ -27,7 +27,6 @@ keel_rc keel_queue_s::Begin() {
   open = spare.back();
   spare.pop_back();
   Barrier();  // against the batches before
-  hazards.Clear();
   return KEEL_OK;
 }
 
@@ -42,14 +41,32 @@ void keel_queue_s::Barrier() {
   barrier.pMemoryBarriers = &all;
   vulkan().CmdPipelineBarrier2(open, &barrier);
   count_add(COUNT_BARRIERS, 1);
+  hazards.Clear();
+  launched = false;
 }
 
-keel_rc keel_queue_s::Record(const sketch::Ranges& reads, const sketch::Ranges& writes,
-                             VkCommandBuffer* out) {
+keel_rc keel_queue_s::Record(const keel_call* call, VkCommandBuffer* out) {
+  if (!open) {
+    if (keel_rc rc = Begin()) return rc;
+    last_barrier = call->number - 1;
+  } else if (call->number == 1) {
+    if (launched || !hazards.Empty()) Barrier();
+    last_barrier = 0;
+  } else if (call->depends > last_barrier) {
+    Barrier();
+    last_barrier = call->number - 1;
+  }
+  launched = true;
+  *out = open;
+  return KEEL_OK;
+}
+
+keel_rc keel_queue_s::Record(const sketch::Range& reads, const sketch::Range& writes, VkCommandBuffer* out) {
   if (!open) {
     if (keel_rc rc = Begin()) return rc;
   }
-  if (hazards.Conflict(reads, writes)) Barrier();
+  if (launched || hazards.Conflict(reads, writes)) Barrier();
+  hazards.Add(reads, writes);
   *out = open;
   return KEEL_OK;
 }
@@ -80,7 +97,8 @@ VkResult WaitFor(keel_queue q, uint64_t ticket, uint64_t timeout) {
 
 }  // namespace
 
-keel_rc QueueOpen(keel_dev d, uint32_t, keel_queue* out) {
+keel_rc QueueOpen(keel_dev d, uint32_t kind, keel_queue* out) {
+  if (kind > KEEL_QUEUE_TRANSFER) return KEEL_UNIMPLEMENTED;
   auto q = std::make_unique<keel_queue_s>();
   q->device = d;
   auto type = Typed<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
@@ -111,8 +129,7 @@ keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const kee
              uint64_t from_offset, uint64_t bytes) {
   if (!bytes) return KEEL_OK;
   VkCommandBuffer commands;
-  if (keel_rc rc = q->Record({Of(from, from_offset, bytes)}, {Of(to, to_offset, bytes)}, &commands))
-    return rc;
+  if (keel_rc rc = q->Record(Of(from, from_offset, bytes), Of(to, to_offset, bytes), &commands)) return rc;
   const VkBufferCopy range = {from_offset, to_offset, bytes};
   vulkan().CmdCopyBuffer(commands, BufferOf(from), BufferOf(to), 1, &range);
   count_copy(to, from, bytes);
@@ -122,7 +139,7 @@ keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const kee
 keel_rc Fill(keel_queue q, const keel_segment* to, uint64_t offset, uint64_t bytes, uint32_t value) {
   if (!bytes) return KEEL_OK;
   VkCommandBuffer commands;
-  if (keel_rc rc = q->Record({}, {Of(to, offset, bytes)}, &commands)) return rc;
+  if (keel_rc rc = q->Record({0, 0}, Of(to, offset, bytes), &commands)) return rc;
   vulkan().CmdFillBuffer(commands, BufferOf(to), offset, bytes, value);
   count_add(COUNT_FILLS, 1);
   return KEEL_OK;

@@ -1,7 +1,7 @@
 // gradient_test.cc: the nodes that a gradient appends: only the requested gradients, zeros only where a rule
 // reads them, no identity nodes; an error leaves the graph unchanged.
 
-#include "kernel/grad/gradient.h"
+#include "kernel/program/grad/gradient.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,6 @@
 // element_test.cc: conversion of a double to an element of each dtype, against literal bits.
 
-#include "kernel/graph/element.h"
+#include "kernel/language/graph/element.h"
 
 #include <cmath>
 #include <limits>

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "kernel/graph/file_format.h"
+#include "kernel/language/graph/file_format.h"
 #include "tests/kernel/graph/helpers.h"
 
 namespace keel::test {

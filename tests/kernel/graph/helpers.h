@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/graph/graph.h"
+#include "kernel/language/graph/graph.h"
 
 namespace keel::test {
 

@@ -1,6 +1,6 @@
 // text_test.cc: the text form: canonical output, exact round trips, errors of invalid text.
 
-#include "kernel/graph/element.h"
+#include "kernel/language/graph/element.h"
 #include "tests/kernel/graph/helpers.h"
 
 namespace keel::test {

@@ -1,6 +1,8 @@
 // device.cc: host time of launches on a device that does nothing (tests/devices/null): eager ops from C and
-// C++, and plans of 1, 20 and 200 launches. device.py is the same from Python. Usage: bench_device [PART OF A
-// NAME]. See ../README.md.
+// C++, and plans of 1 to 2000 launches, recorded or not. device.py is the same from Python. Usage:
+// bench_device [PART OF A NAME]. See ../README.md.
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <keel/keel.hpp>
 
@@ -78,10 +80,10 @@ std::string Chain(int launches) {
          "\n}\n";
 }
 
-double Plan(Bench& b, int launches) {
+double Plan(Bench& b, int launches, const char* how = "") {
   hot::Prepared p(b.context, "null", Chain(launches), {{"results", "device"}, {"level", "0"}});
   keel_array *x = There(b.context, {8}), *in[] = {x, x};
-  const std::string name = "plan of " + std::to_string(launches) + " launches";
+  const std::string name = "plan of " + std::to_string(launches) + " launches" + how;
   b.Add(name.c_str(), 0, 1, [&] {
     keel_array* y = nullptr;
     if (keel_plan_run(p.plan, in, 2, &y, 1, nullptr) != KEEL_OK) std::abort();
@@ -93,9 +95,35 @@ double Plan(Bench& b, int launches) {
 
 // What Keel adds to each launch is the slope between the two lengths.
 void Plans(Bench& b) {
-  double one = Plan(b, 1), few = Plan(b, 20), many = Plan(b, 200);
-  if (few && many) b.figures.push_back({"plan: each launch", (many - few) / 180, 0, 0, 100});
-  if (one && few) b.figures.push_back({"plan: the run", one - (many - few) / 180, 0, 0, 0});
+  for (int launches : {1, 3, 4, 20, 200, 2000}) Plan(b, launches);
+  setenv("NULL_RECORD", "0", 1);
+  double few = Plan(b, 20, ", not recorded"), many = Plan(b, 200, ", not recorded");
+  unsetenv("NULL_RECORD");
+  if (few && many) b.figures.push_back({"plan: each launch, not recorded", (many - few) / 180, 0, 0, 300});
+}
+
+// The second run of a plan records it, the third replays it.
+void Recording(Bench& b) {
+  constexpr int kLaunches = 2000, kPlans = 15;
+  std::vector<double> each;
+  keel_array *x = There(b.context, {8}), *in[] = {x, x};
+  for (int i = 0; i < kPlans; i++) {
+    hot::Prepared p(b.context, "null", Chain(kLaunches), {{"results", "device"}, {"level", "0"}});
+    double last = 0;
+    for (int run = 0; run < 3; run++) {
+      keel_array* y = nullptr;
+      const auto begin = std::chrono::steady_clock::now();
+      if (keel_plan_run(p.plan, in, 2, &y, 1, nullptr) != KEEL_OK) std::abort();
+      const double ns =
+          std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+      keel_array_free(y);
+      if (run == 2) each.push_back((last - ns) / kLaunches);
+      last = ns;
+    }
+  }
+  keel_array_free(x);
+  std::ranges::sort(each);
+  b.figures.push_back({"plan: each launch, recorded", each[kPlans / 2], each[0], each[kPlans - 1], 100});
 }
 
 }  // namespace
@@ -110,6 +138,7 @@ int main(int argc, char** argv) {
   Eager(b);
   Sdk(b);
   Plans(b);
+  if (b.wanted.empty() || b.wanted == "plan") Recording(b);
   keel_context_free(b.context);
   for (const Figure& f : b.figures) {
     std::printf("%-36s %9.1f ns %9.1f %9.1f", f.name.c_str(), f.median, f.low, f.high);

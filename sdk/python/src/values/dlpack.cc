@@ -1,6 +1,8 @@
 // dlpack.cc: capsules of DLPack, both forms. A consumed capsule has a name that begins with "used_".
 #include "values/dlpack.h"
 
+#include "base/gil.h"
+
 namespace {
 
 // The two structs of DLPack around the tensor, as far as capsules need them.
@@ -29,7 +31,10 @@ void drop(PyObject* capsule) {
 template <class T, class Managed, class Export>
 nanobind::object capsule_of(const keel::Tensor& t, Export exported) {
   Managed* out = nullptr;
-  keel::call(exported, t.get(), &out);
+  {
+    keel_python::WithoutGil others_run;  // the export waits for an array on a device
+    keel::call(exported, t.get(), &out);
+  }
   PyObject* capsule = PyCapsule_New(out, kName<T>, drop<T>);
   if (!capsule) throw nanobind::python_error();
   return nanobind::steal(capsule);

@@ -1,0 +1,121 @@
+// device_observe.cc: errors of launches, and observed runs. Normal runs are in
+// device_runner.cc.
+#include <algorithm>
+
+#include "kernel/runtime/plan/calls.h"
+#include "kernel/runtime/plan/device_runner.h"
+#include "kernel/runtime/plan/step.h"
+
+namespace keel {
+
+absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string& device) {
+  auto code = static_cast<absl::StatusCode>(fault.word & 0xff);
+  if (code == absl::StatusCode::kOk || !IsCode(static_cast<keel_rc>(code)))
+    code = absl::StatusCode::kInternal;
+  absl::Status status =
+      Error(code,
+            code != absl::StatusCode::kOutOfRange ? absl::StrCat("bad data (code ", fault.word & 0xff, ")")
+            : fault.bound ? absl::StrCat("index ", fault.index, " is not in [0, ", fault.bound, ")")
+                          : "an index out of range or a division by zero",
+            ", found by device ", device, " during the launch");
+  return Annotate(StepError(status, step), kErrorPlugin, step.impl->plugin->name);
+}
+
+// Launches between timestamps of the device, shown after the run without values.
+absl::Status DeviceRunner::EncodeTimed(const keel_segment& times) {
+  const size_t n = calls_.size();
+  {
+    Encoding encoding(*this);
+    RETURN_IF_ERROR(BeginRun());
+    RETURN_IF_ERROR(encoder_->Timestamp(times, 0));
+    for (size_t s = 0; s < n; s++) {
+      at_ = s;
+      RETURN_IF_ERROR(EncodeStep(s));
+      RETURN_IF_ERROR(encoder_->Timestamp(times, (s + 1) * sizeof(uint64_t)));
+      RETURN_IF_ERROR(CheckStop(s));
+    }
+    RETURN_IF_ERROR(EndRun());
+  }
+  RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, batch_));
+  RETURN_IF_ERROR(ReadFault());
+  const auto* at = static_cast<const int64_t*>(times.host);
+  const int64_t shift = Now() - at[n];  // to the host's clock
+  std::vector<keel_tensor> views = MakeViews(lowered_, binding_, {1, 0});
+  std::vector<keel_tensor*> operands;
+  const std::vector<keel_call> calls = MakeCalls(lowered_, binding_, views, &state_.env, &operands);
+  for (size_t s = 0; s < n; s++) {
+    const Moment when{0, at[s] + shift, at[s + 1] + shift};
+    RETURN_IF_ERROR(state_.Show(lowered_, s, calls[s], &when));
+  }
+  return absl::OkStatus();
+}
+
+// Submits each launch separately, so that the host can read its values before the next launch.
+absl::Status DeviceRunner::EncodeObserved() {
+  Connect();
+  if (!options_.observe && device_.HasTimestamps() && !binding_.order.empty()) {
+    struct Times {  // freed when all work is done that writes it
+      Accelerator& device;
+      keel_segment segment;
+      bool done = false;
+      ~Times() {
+        if (!done) device.FinishWork(device.Encoded()).IgnoreError();
+        device.FreeSegment(segment);
+      }
+    };
+    const uint64_t bytes = (calls_.size() + 1) * sizeof(uint64_t);
+    ASSIGN_OR_RETURN(keel_segment segment, device_.NewSegment(KEEL_SEGMENT_READBACK, bytes));
+    Times times{device_, segment};
+    RETURN_IF_ERROR(EncodeTimed(segment));
+    times.done = true;
+    return absl::OkStatus();
+  }
+  for (size_t s = 0; s < calls_.size(); s++) {
+    {
+      Encoding encoding(*this);
+      if (s == 0) RETURN_IF_ERROR(BeginRun());
+      at_ = s;
+      RETURN_IF_ERROR(EncodeStep(s));
+      RETURN_IF_ERROR(Submit());
+    }
+    RETURN_IF_ERROR(ShowStep(lowered_, s, calls_[s]));
+    RETURN_IF_ERROR(CheckStop(s));
+  }
+  Encoding encoding(*this);
+  if (calls_.empty()) RETURN_IF_ERROR(BeginRun());
+  return EndRun();
+}
+
+// Shows a step of the plan or of a body to the observer. Requires that batch_ contains its launch.
+absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel_call& device_call) {
+  std::vector<Block> blocks;
+  std::vector<keel_tensor> views;
+  std::vector<keel_tensor*> operands;
+  std::vector<Stager::DownloadPart> parts;
+  std::vector<const keel_tensor*> values(device_call.in, device_call.in + device_call.n_in);
+  values.insert(values.end(), device_call.out, device_call.out + device_call.n_out);
+  views.reserve(values.size());
+  for (const keel_tensor* value : values) {
+    operands.push_back(nullptr);
+    if (!value) continue;
+    uint64_t bytes = BytesOf(*value);
+    blocks.push_back(NewBlock(bytes));
+    if (!blocks.back()) return Exhausted("no memory for an observed value of ", bytes, " bytes");
+    views.push_back(*value);
+    views.back().data = blocks.back().get();
+    views.back().device = {1, 0};
+    operands.back() = &views.back();
+    if (!bytes) continue;
+    ASSIGN_OR_RETURN(DeviceAddress place, Locate(value->data));
+    parts.push_back({place, views.back().data, bytes});
+  }
+  RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, batch_));
+  RETURN_IF_ERROR(ReadFault());
+  RETURN_IF_ERROR(device_.stager().Download(parts, {{batch_}}));
+  keel_call call = device_call;
+  call.in = operands.data();
+  call.out = operands.data() + device_call.n_in;
+  return state_.Show(lowered, s, call);
+}
+
+}  // namespace keel

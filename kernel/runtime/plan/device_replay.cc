@@ -1,0 +1,122 @@
+// device_replay.cc: a plan of launches alone is recorded by the second run of a binding and replayed by later
+// ones, with the addresses of that run (keel_device.h, record_begin). One recording serves all runners of the
+// binding. Also parameters of launches.
+#include <algorithm>
+
+#include "kernel/base/align.h"
+#include "kernel/runtime/plan/device_runner.h"
+#include "kernel/runtime/plan/order.h"
+
+namespace keel {
+namespace {
+
+// Entries of the table: feeds and results follow.
+enum : uint16_t { kBlock, kFaultBytes, kFirstFeed };
+constexpr size_t kFewestLaunches = 4;    // a replay of fewer is no faster (docs/notes/calls.md)
+constexpr uint64_t kParamChunk = 16384;  // bytes; for bodies, whose number of launches is not known
+
+}  // namespace
+
+bool MayRecord(const Lowered& lowered, const Binding& b, const PlanOptions& options) {
+  size_t launches = 0;
+  for (const Step& step : lowered.steps) launches += !IsEmpty(step, b);
+  return lowered.accelerator->Records() && !b.order.empty() && !options.eager &&
+         launches >= kFewestLaunches &&
+         kFirstFeed + lowered.feeds.size() + lowered.fetches.size() < KEEL_NO_SLOT;
+}
+
+void DeviceRunner::FillTable() {
+  table_.assign({memory_.address(), state_.env.fault});
+  for (size_t i = 0; i < feed_places_.size(); i++)
+    table_.push_back(feed_used_[i] ? feed_places_[i].address() : 0);
+  for (const DeviceAddress& place : result_places_) table_.push_back(place.address());
+}
+
+uint16_t DeviceRunner::SlotOf(uint32_t v) const {
+  if (v == kNoValue) return KEEL_NO_SLOT;
+  const Storage& at = binding_.storage[v];
+  if (at.kind == Storage::kArena) return kBlock;
+  if (at.kind == Storage::kFeed) return static_cast<uint16_t>(kFirstFeed + at.place);
+  if (at.kind == Storage::kOutput) return static_cast<uint16_t>(kFirstFeed + feed_places_.size() + at.place);
+  return KEEL_NO_SLOT;
+}
+
+absl::Status DeviceRunner::RecordSteps() {
+  std::vector<uint16_t> slots;
+  for (size_t s = 0; s < calls_.size(); s++) {
+    slots.clear();
+    for (const auto* side : {&lowered_.steps[s].in, &lowered_.steps[s].out})
+      for (uint32_t v : *side) slots.push_back(SlotOf(v));
+    slots.push_back(kBlock);
+    slots.push_back(kFaultBytes);
+    at_ = s;
+    RETURN_IF_ERROR(EncodeStep(s, slots.data()));
+    RETURN_IF_ERROR(CheckStop(s));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceRunner::Record(keel_recording* out) {
+  struct Ending {  // also when memory runs out
+    Encoder& encoder;
+    bool open = true;
+    ~Ending() {
+      if (open) encoder.EndRecording(nullptr).IgnoreError();
+    }
+  };
+  RETURN_IF_ERROR(encoder_->BeginRecording(table_));
+  Ending ending{*encoder_};
+  RETURN_IF_ERROR(RecordSteps());
+  ending.open = false;
+  return encoder_->EndRecording(out);
+}
+
+// The recording keeps the parameters of its launches.
+absl::StatusOr<bool> DeviceRunner::Replay() {
+  DevicePool& pool = *binding_.device;
+  keel_recording recording = pool.recording.load();
+  const bool records = pool.records && !recording && std::exchange(pool.ran, true);
+  if (recording || records) FillTable();
+  if (!recording) Connect();
+  if (records) {
+    absl::Status status = Record(&recording);
+    params_used_ = 0;
+    pool.records = !absl::IsUnimplemented(status);
+    if (pool.records) RETURN_IF_ERROR(status);
+    pool.recording = recording;
+    if (recording) pool.params = std::exchange(params_, {});
+  }
+  if (!recording) return false;
+  if (!calls_.empty()) at_ = calls_.size() - 1;
+  RETURN_IF_ERROR(encoder_->Replay(recording, table_));
+  RETURN_IF_ERROR(CheckStop(at_));
+  return true;
+}
+
+// Parameters of the launches of the plan itself; none if a recording has them. No allocation may wait for the
+// device while this run holds the compute queue.
+absl::Status DeviceRunner::ReserveParams() {
+  params_used_ = 0;
+  const DevicePool& pool = *binding_.device;
+  if (!pool.param_bytes || (pool.recording.load() && !state_.observe)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(params_, device_.params().Allocate(pool.param_bytes, kHostFirst));
+  return absl::OkStatus();
+}
+
+absl::Status DeviceRunner::TakeParams(uint64_t bytes, keel_call* call) {
+  const uint64_t rounded = RoundUp(bytes, kParamAlign);
+  if (params_used_ + rounded > params_.bytes)
+    RETURN_IF_ERROR(Pause([&]() -> absl::Status {
+      device_.params().Free(std::exchange(params_, {}), {{batch_, 0}});
+      ASSIGN_OR_RETURN(params_, device_.params().Allocate(std::max(rounded, kParamChunk), kHostFirst));
+      params_used_ = 0;
+      return absl::OkStatus();
+    }));
+  const uint64_t at = params_.offset + params_used_;
+  params_used_ += rounded;
+  call->params = static_cast<char*>(params_.segment->host) + at;
+  call->param_address = params_.segment->address + at;
+  return absl::OkStatus();
+}
+
+}  // namespace keel

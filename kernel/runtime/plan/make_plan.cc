@@ -1,0 +1,70 @@
+// make_plan.cc: see make_plan.h.
+#include "kernel/runtime/plan/make_plan.h"
+#include "kernel/runtime/plan/lower.h"
+
+#include "kernel/runtime/plan/parts.h"
+#include "kernel/runtime/plan/variable_steps.h"
+
+namespace keel {
+namespace {
+
+// Whether a node calls a graph with effects.
+bool AnyCallsEffects(const PlanRequest& request) {
+  const std::vector<bool> needed = request.Needed();
+  for (NodeId n = 0; n < needed.size(); n++)
+    if (needed[n] && CallsEffects(*request.graph, request.graph->nodes[n])) return true;
+  return false;
+}
+
+std::shared_ptr<const PassReport> JoinPasses(const std::vector<const Plan*>& parts) {
+  auto all = std::make_shared<PassReport>();
+  for (const Plan* part : parts)
+    if (part->options().passes) all->Add(*part->options().passes);
+  return all;
+}
+
+// The whole graph for its sizes and names, without steps.
+absl::StatusOr<std::unique_ptr<Lowered>> LowerWhole(const PlanRequest& request, PlanOptions options) {
+  options.observe = options.probe = true;
+  ASSIGN_OR_RETURN(std::unique_ptr<Lowered> whole, Lower(request, options));
+  whole->steps.clear();
+  whole->accelerator.reset();
+  return whole;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Plan>> MakePlan(const PlanRequest& request, PlanOptions options,
+                                               const Optimizer& optimizer) {
+  TimedBlock block("plan", request.graph->name);
+  block.Note("device", request.device->name());
+  RETURN_IF_ERROR(request.device->Open().status());
+  ASSIGN_OR_RETURN(PlannedGraph best, optimizer.Run(request, &options));
+  const PlanRequest optimised = best.Request(request.device);
+  if (!request.device->host_memory() && NeedsHost(*optimised.graph, optimised.Needed()))
+    return MakePlacedPlan(optimised, {}, {}, options);
+  return Plan::Make(optimised, options);
+}
+
+absl::StatusOr<std::shared_ptr<Plan>> MakePlacedPlan(const PlanRequest& request, const Placing& placing,
+                                                     const Optimizer& optimizer, PlanOptions options) {
+  if (AnyCallsEffects(request)) {
+    ASSIGN_OR_RETURN(PlannedGraph flat, WriteOutEffects(request));
+    return MakePlacedPlan(flat.Request(request.device), placing, optimizer, options);
+  }
+  ASSIGN_OR_RETURN(std::vector<PlacedNode> placed, Place(request, placing, options));
+  ASSIGN_OR_RETURN(std::unique_ptr<Parts> parts, Split(request, placed, optimizer, options));
+  std::shared_ptr<Plan> plan;
+  if (parts->parts.empty()) {
+    ASSIGN_OR_RETURN(plan, optimizer.Make(request, options));
+  } else {
+    ASSIGN_OR_RETURN(std::unique_ptr<Lowered> whole, LowerWhole(request, options));
+    parts->value_of = std::move(whole->value_of);
+    options.passes = JoinPasses(parts->Plans());
+    plan = std::make_shared<Plan>(std::move(whole), options);
+  }
+  plan->SetPlacement(std::move(parts));
+  return plan;
+}
+
+}  // namespace keel

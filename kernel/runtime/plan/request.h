@@ -1,0 +1,25 @@
+// request.h: what a plan is made for.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernel/language/graph/graph.h"
+#include "kernel/runtime/plugin/registry.h"
+
+namespace keel {
+
+// What a plan computes, and where. Nothing is owned.
+struct PlanRequest {
+  const Graph* graph;
+  Device* device;
+  std::span<const ValueId> feeds, fetches;
+  std::span<const NodeId> targets;
+  std::vector<bool> Needed() const { return NeededNodes(*graph, feeds, fetches, targets); }
+};
+
+// Fails unless all parameters that the needed nodes and the fetches use are fed. Called before passes and
+// devices receive the graph.
+absl::Status CheckFed(const PlanRequest& request, const std::vector<bool>& needed);
+
+}  // namespace keel

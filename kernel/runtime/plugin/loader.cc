@@ -1,0 +1,261 @@
+// loader.cc: the search for plugins, and the loading of each file. Search order; the first plugin of a name
+// wins: explicit paths, KEEL_PLUGIN_PATH (absolute folders only), keel/plugins next to libkeel, the
+// system folder. The current directory is never searched. Plugins are never unloaded.
+#include <dlfcn.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "kernel/base/timeline.h"
+#include "kernel/runtime/plugin/host.h"
+#include "kernel/runtime/plugin/registry.h"
+
+namespace keel {
+namespace {
+
+constexpr char kSystemFolder[] = "/usr/lib/keel/plugins";
+constexpr uint32_t kMaxDevices = 256;
+constexpr char kSource[] = "given path";
+
+std::string FolderOfLibkeel() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<const void*>(&FolderOfLibkeel), &info) || !info.dli_fname) return "";
+  std::error_code error;
+  auto path = std::filesystem::canonical(info.dli_fname, error);
+  return error ? "" : path.parent_path().string();
+}
+
+std::string PluginNameOf(const std::string& path) {
+  std::string name = std::filesystem::path(path).stem().string();
+  return name.rfind("keel-", 0) == 0 ? name.substr(5) : name;
+}
+
+bool MatchesAny(const char* globs, const std::string& name) {
+  for (absl::string_view glob : absl::StrSplit(globs, absl::ByAnyChar(",: "), absl::SkipEmpty()))
+    if (!fnmatch(std::string(glob).c_str(), name.c_str(), 0)) return true;
+  return false;
+}
+
+bool IsRules(std::string_view path) { return absl::EndsWith(path, ".rules"); }
+
+// Why the user's filters exclude the plugin, or "".
+std::string Filtered(const std::string& name) {
+  const char* only = secure_getenv("KEEL_PLUGINS_ONLY");
+  const char* skip = secure_getenv("KEEL_PLUGINS_SKIP");
+  if (only && !MatchesAny(only, name)) return absl::StrCat("not in KEEL_PLUGINS_ONLY=", only);
+  if (skip && MatchesAny(skip, name)) return absl::StrCat("in KEEL_PLUGINS_SKIP=", skip);
+  return "";
+}
+
+absl::Status LoadError(const std::string& path) {
+  const char* text = dlerror();
+  std::string missing = MissingLibrary(text ? text : "");
+  if (!missing.empty())
+    return Error(absl::StatusCode::kUnavailable, "needs the library ", missing, ", which is not installed");
+  return Error(absl::StatusCode::kUnavailable, "cannot be loaded: ", text ? text : path);
+}
+
+// why: set if the plugin finds no device.
+std::vector<std::unique_ptr<Device>> DevicesOf(const std::shared_ptr<Plugin>& plugin, std::string* why) {
+  std::vector<std::unique_ptr<Device>> devices;
+  if (!plugin->table.device) return devices;
+  HostCall call;
+  uint32_t count = plugin->device.count ? plugin->device.count(&HostTable()) : 1;
+  if (!count)
+    *why = absl::StrCat(", no device: ",
+                        call.Finish(KEEL_UNAVAILABLE, *plugin, "counted its devices").message());
+  for (uint32_t i = 0; i < std::min(count, kMaxDevices); i++)
+    devices.push_back(std::make_unique<Device>(plugin, i));
+  return devices;
+}
+
+}  // namespace
+
+Registry::Registry(std::shared_ptr<Catalogue> catalogue, RuleReader rules)
+    : catalogue_(std::move(catalogue)), rules_(rules) {}
+Registry::~Registry() = default;
+
+void Registry::Record(const std::string& path, const std::string& source, Verdict verdict,
+                      const std::string& reason) {
+  attempts_.push_back({path, source, reason, verdict});
+}
+
+void Registry::Scan(const std::string& folder_option) {
+  std::lock_guard lock(mutex_);
+  if (const char* list = secure_getenv("KEEL_PLUGIN_PATH"))
+    for (absl::string_view folder : absl::StrSplit(list, ':', absl::SkipEmpty()))
+      ScanFolder(std::string(folder), "KEEL_PLUGIN_PATH");
+  if (!folder_option.empty()) return ScanFolder(folder_option, "option plugins");
+  std::string default_folder = FolderOfLibkeel();
+  if (!default_folder.empty()) ScanFolder(default_folder += "/keel/plugins", "next to libkeel");
+  if (default_folder != kSystemFolder) ScanFolder(kSystemFolder, "system");
+}
+
+void Registry::ScanFolder(const std::string& folder, const std::string& source) {
+  if (folder.empty() || folder[0] != '/')
+    return Record(folder, source, Verdict::kSkipped,
+                  "not an absolute path: only absolute paths are searched");
+  std::error_code error;
+  std::vector<std::string> files, rules;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::string file = it->path().filename().string();
+    if (file.rfind("keel-", 0) == 0 && file.size() > 8 && (IsRules(file) || absl::EndsWith(file, ".so")))
+      (IsRules(file) ? rules : files).push_back(it->path().string());
+  }
+  if (error)
+    return Record(folder, source, Verdict::kSkipped, absl::StrCat("cannot be listed: ", error.message()));
+  std::sort(files.begin(), files.end());
+  std::sort(rules.begin(), rules.end());
+  files.insert(files.end(), rules.begin(), rules.end());  // rules may use ops of libraries
+  Record(folder, source, Verdict::kLoaded,
+         absl::StrCat(files.size(), files.size() == 1 ? " plugin file" : " plugin files"));
+  for (const std::string& file : files)
+    if (std::string why = Filtered(PluginNameOf(file)); !why.empty())
+      Record(file, source, Verdict::kSkipped, why);
+    else
+      LoadFile(file, source).IgnoreError();
+}
+
+absl::Status Registry::LoadFile(const std::string& path, const std::string& source) {
+  TimedBlock block("plugin", path);
+  std::lock_guard lock(mutex_);
+  seen_.reserve(seen_.size() + 1);
+  Attempt& attempt =
+      attempts_.emplace_back(Attempt{path, source.empty() ? kSource : source, "", Verdict::kRefused});
+  struct stat info {};
+  if (stat(path.c_str(), &info)) return Refuse(&attempt, FileError(errno, "cannot be read"));
+  if (!S_ISREG(info.st_mode)) return Refuse(&attempt, Invalid("not a plugin: not a file"));
+  std::pair<uint64_t, uint64_t> id(info.st_dev, info.st_ino);
+  if (std::count(seen_.begin(), seen_.end(), id)) {
+    attempt.verdict = Verdict::kSkipped;
+    attempt.reason = "the same file (device and inode) as one loaded before";
+    return absl::OkStatus();
+  }
+  std::string taken;
+  if (absl::Status status = OpenFile(path, &taken); !status.ok()) return Refuse(&attempt, status);
+  seen_.push_back(id);
+  attempt.verdict = Verdict::kLoaded;
+  attempt.reason = std::move(taken);
+  return absl::OkStatus();
+}
+
+absl::Status Registry::Refuse(Attempt* attempt, const absl::Status& why) {
+  attempt->reason = std::string(why.message());
+  return Annotate(Error(why.code(), "plugin ", attempt->path, ": ", why.message()), kErrorPlugin,
+                  attempt->path);
+}
+
+absl::Status Registry::OpenFile(const std::string& path, std::string* taken) {
+  if (IsRules(path)) {
+    ASSIGN_OR_RETURN(FileMap file, MapFile(path));
+    std::string_view text(reinterpret_cast<const char*>(file.data), file.size);
+    ASSIGN_OR_RETURN(std::unique_ptr<Plugin> plugin, rules_(text, path, *catalogue_));
+    plugin->name = PluginNameOf(path) + ".rules";
+    return Register(std::move(plugin), taken);
+  }
+  // A name without a slash would be searched on the linker's path, and load another file than the checked
+  // one.
+  const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(path.c_str(), nullptr), std::free);
+  if (!resolved) return FileError(errno, "cannot be read");
+  const std::string real = resolved.get();
+  RETURN_IF_ERROR(CheckPluginFile(real));
+  void* library = dlopen(real.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!library) return LoadError(path);
+  auto* entry = reinterpret_cast<const keel_plugin* (*)(void)>(dlsym(library, "keel_plugin_v0"));
+  if (!entry) return Invalid("not a plugin: exports no function keel_plugin_v0");
+  return Add(entry(), path, taken);
+}
+
+absl::Status Registry::Add(const keel_plugin* table, const std::string& path, std::string* taken) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Plugin> plugin, ReadPlugin(table, path));
+  return Register(std::move(plugin), taken);
+}
+
+absl::Status Registry::Register(std::shared_ptr<Plugin> plugin, std::string* taken) {
+  std::lock_guard lock(mutex_);
+  std::vector<Pass> passes;
+  for (const auto& other : plugins_) {
+    if (other->name == plugin->name)
+      return Error(absl::StatusCode::kAlreadyExists, "another plugin named \"", plugin->name,
+                   "\" was loaded before", other->path.empty() ? "" : ": ", other->path);
+    passes.insert(passes.end(), other->passes.begin(), other->passes.end());
+  }
+  passes.insert(passes.end(), plugin->passes.begin(), plugin->passes.end());
+  ASSIGN_OR_RETURN(passes, OrderPasses(passes));
+  std::string none;
+  std::vector<std::unique_ptr<Device>> devices = DevicesOf(plugin, &none);
+  if (taken) *taken = absl::StrCat(plugin->name, plugin->version.empty() ? "" : " ", plugin->version, none);
+  plugins_.reserve(plugins_.size() + 1);
+  devices_.reserve(devices_.size() + devices.size());
+  if (plugin->table.ops) RETURN_IF_ERROR(catalogue_->AddText(plugin->table.ops, plugin->name));
+  plugins_.push_back(std::move(plugin));  // nothing fails from here on: all or nothing
+  std::move(devices.begin(), devices.end(), std::back_inserter(devices_));
+  passes_ = std::move(passes);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& device : devices_) {
+    if (device->name() == name || device->name() == name + ":0") return device.get();
+    names.push_back(device->name());
+  }
+  absl::Status error = NotFound(
+      "no device \"", name, "\"; available devices: ", names.empty() ? "none" : absl::StrJoin(names, ", "));
+  const std::string plugin = name.substr(0, name.find(':'));
+  for (const Attempt& attempt : attempts_)  // a plugin without devices reports why
+    if (absl::StartsWith(attempt.reason, plugin) && absl::StrContains(attempt.reason, ", no device: "))
+      return Annotate(error, kErrorHint, attempt.reason);
+  return Annotate(error, kErrorHint,
+                  names.empty()
+                      ? "load plugins first (keel_plugin_load); `keel doctor` shows where they are searched"
+                      : "`keel doctor` shows which plugins were refused, and why");
+}
+
+Device* Registry::FirstHostDevice() {
+  std::lock_guard lock(mutex_);
+  auto first = std::ranges::find_if(devices_, [](const auto& device) { return device->host_memory(); });
+  return first == devices_.end() ? nullptr : first->get();
+}
+
+std::vector<Device*> Registry::Devices() {
+  std::lock_guard lock(mutex_);
+  std::vector<Device*> all;
+  for (const auto& device : devices_) all.push_back(device.get());
+  return all;
+}
+
+std::vector<std::pair<const Plugin*, const keel_importer*>> Registry::Importers() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::pair<const Plugin*, const keel_importer*>> all;
+  for (const auto& plugin : plugins_)
+    for (const keel_importer& importer : plugin->importers) all.emplace_back(plugin.get(), &importer);
+  return all;
+}
+
+std::vector<const Plugin*> Registry::Plugins() {
+  std::lock_guard lock(mutex_);
+  std::vector<const Plugin*> all;
+  for (const auto& plugin : plugins_) all.push_back(plugin.get());
+  return all;
+}
+
+std::vector<Pass> Registry::Passes() {
+  std::lock_guard lock(mutex_);
+  return passes_;
+}
+
+std::vector<Attempt> Registry::Attempts() {
+  std::lock_guard lock(mutex_);
+  return attempts_;
+}
+
+}  // namespace keel
