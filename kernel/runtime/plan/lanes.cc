@@ -5,6 +5,9 @@
 #include <functional>
 #include <queue>
 
+#include "kernel/runtime/plan/core.h"
+#include "kernel/runtime/plan/step.h"
+
 namespace keel {
 namespace {
 

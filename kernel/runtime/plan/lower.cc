@@ -8,6 +8,7 @@
 #include "kernel/base/hash.h"
 #include "kernel/language/graph/node_effects.h"
 #include "kernel/runtime/device/accelerator.h"
+#include "kernel/runtime/plan/core.h"
 #include "kernel/runtime/plan/fold.h"
 #include "kernel/runtime/plan/lower_checks.h"
 #include "kernel/runtime/plan/moves.h"

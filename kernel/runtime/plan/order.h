@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/runtime/plan/binding.h"
+#include "kernel/runtime/plan/options.h"
 
 namespace keel {
 

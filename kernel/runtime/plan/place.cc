@@ -1,6 +1,7 @@
 // place.cc: chooses the device of each node by pattern, scope or default; then moves nodes whose device has
 // no impl to the fallback.
 #include "kernel/runtime/plan/place.h"
+#include "kernel/runtime/plan/core.h"
 #include "kernel/runtime/plan/lower.h"
 
 #include <algorithm>
