@@ -131,6 +131,31 @@ def test_failures_while_recording(function, code, n):
     assert (hostile.get("replays") == before) == bool(fired and declines)
 
 
+def test_cancel_while_replays_are_in_flight():
+    """The recording outlives the cancelled run, and later runs replay it."""
+    context, plan = program(5, delay=200)
+    draw = random.Random(5)
+    x, w = floats(draw, 3), floats(draw, 3)
+    for _ in range(3):
+        same(plan.run_arrays(x, w, GOOD), model(x, w, GOOD))
+    before = hostile.get("replays")
+    thread = threading.Timer(0.05, keel_abi.lib().keel_context_cancel, (context, 1))
+    thread.start()
+    with pytest.raises(keel_abi.KeelError, match="by keel_context_cancel") as e:
+        while True:
+            plan.run(x, w, GOOD)
+    e.value.__traceback__ = None
+    thread.join()
+    keel_abi.lib().keel_context_cancel(context, 0)
+    assert hostile.get("replays") > before
+    for _ in range(3):
+        x, w = floats(draw, 3), floats(draw, 3)
+        before = hostile.get("replays")
+        same(plan.run_arrays(x, w, GOOD), model(x, w, GOOD))
+        assert hostile.get("replays") == before + 1
+    assert hostile.get("recordings") == 1
+
+
 def test_variables_after_a_fault_in_a_replay():
     context = hostile.context(7)
     module = context.parse("""keel 1
