@@ -134,9 +134,11 @@ class Player {
 
   // The last use of the memory has ended, or precedes in the same queue.
   void CheckNotBusy(const Allocation& piece, int queue) {
-    ASSERT_FALSE(
-        source_.Busy(1 - queue, piece.address(), piece.address() + std::max<uint64_t>(piece.bytes, 1)))
-        << "another queue still uses it";
+    for (int q = 0; q < kQueues; q++) {
+      if (q == queue) continue;
+      ASSERT_FALSE(source_.Busy(q, piece.address(), piece.address() + std::max<uint64_t>(piece.bytes, 1)))
+          << "another queue still uses it";
+    }
   }
 
   void CheckFull(const absl::Status& status, uint64_t bytes, uint64_t waits) {
