@@ -189,9 +189,7 @@ absl::StatusOr<keel_memory*> Accelerator::NewMemory(const void* data, uint64_t b
   if (!data) return made.release();
   Stager::UploadPart part{data, AddressOf(made->piece), bytes};
   RETURN_IF_ERROR(stager_->Upload({&part, 1}, &made->batch));
-  for (uint64_t seen = state_uploads_.load();
-       seen < made->batch && !state_uploads_.compare_exchange_weak(seen, made->batch);) {
-  }
+  RaiseTo(state_uploads_, made->batch);
   return made.release();
 }
 

@@ -31,6 +31,12 @@ class Encoder;
 class FaultSlots;
 class Stager;
 
+// Keeps the later of two batches.
+inline void RaiseTo(std::atomic<uint64_t>& number, uint64_t batch) {
+  for (uint64_t seen = number.load(); seen < batch && !number.compare_exchange_weak(seen, batch);) {
+  }
+}
+
 struct Pending {  // something that is over with a batch
   uint64_t batch, what;
 };

@@ -25,10 +25,7 @@ struct UsedOnFailure {
 
 }  // namespace
 
-void DeviceBlock::Use(int queue, uint64_t batch) {
-  for (uint64_t seen = used[queue].load(); seen < batch && !used[queue].compare_exchange_weak(seen, batch);) {
-  }
-}
+void DeviceBlock::Use(int queue, uint64_t batch) { RaiseTo(used[queue], batch); }
 
 namespace {
 

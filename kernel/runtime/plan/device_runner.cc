@@ -355,10 +355,7 @@ DevicePool::~DevicePool() {
   device->params().Free(params, {});
 }
 
-void DevicePool::Use(uint64_t last) {
-  for (uint64_t seen = batch.load(); seen < last && !batch.compare_exchange_weak(seen, last);) {
-  }
-}
+void DevicePool::Use(uint64_t last) { RaiseTo(batch, last); }
 
 absl::Status RunOnDevice(const std::shared_ptr<const Lowered>& shared, Binding& binding,
                          const PlanOptions& options, std::span<keel_array* const> feeds,
