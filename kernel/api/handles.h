@@ -158,8 +158,8 @@ bool NeedsCheck(uint32_t counts, const T*... pointers) {
 // exception that the kernel expects is a failed allocation. `function` is the name of the caller.
 // GuardInline is for hot functions.
 template <typename Body>
-keel_rc GuardInline(keel_error** err, const Body& body,
-                    const char* function = __builtin_FUNCTION()) noexcept {
+[[gnu::always_inline]] inline keel_rc GuardInline(keel_error** err, const Body& body,
+                                                  const char* function = __builtin_FUNCTION()) noexcept {
   try {
     try {
       absl::Status status = body();

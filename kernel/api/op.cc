@@ -143,15 +143,19 @@ void keel_op_free(keel_op* op) { delete op; }
 
 namespace {
 
-keel_rc ApplyNow(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
-                 keel_error** err) {
+[[gnu::always_inline]] inline keel_rc ApplyNow(keel_op* op, keel_array* const* in, uint32_t n_in,
+                                               keel_array** out, uint32_t n_out, keel_error** err) {
   return GuardInline(
       err,
       [&]() -> absl::Status {
         absl::Status error;
-        QuickTable::Outcome outcome = n_out != 1 || NeedsCheck(0, op, in, out) ? QuickTable::kUnknown
-                                      : op->quick_there ? op->quick_there->Apply(in, n_in, out, &error)
-                                                        : op->quick.Apply(in, n_in, out, &error);
+        QuickTable::Outcome outcome = QuickTable::kUnknown;
+        if (n_out == 1 && !NeedsCheck(0, op, in, out)) [[likely]] {
+          if (op->quick_there) [[unlikely]]
+            outcome = op->quick_there->Apply(in, n_in, out, &error);
+          else
+            outcome = op->quick.Apply(in, n_in, out, &error);
+        }
         if (outcome == QuickTable::kDone) return absl::OkStatus();
         // A launch may decline these dims: the plan replaces it.
         if (outcome == QuickTable::kFailed && !absl::IsUnimplemented(error)) [[unlikely]]
@@ -161,22 +165,19 @@ keel_rc ApplyNow(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array**
       "keel_apply");
 }
 
-[[gnu::cold, gnu::noinline]] keel_rc ApplyShown(keel_op* op, keel_array* const* in, uint32_t n_in,
-                                                keel_array** out, uint32_t n_out, keel_error** err) {
-  const int64_t begin = Now();
-  keel_rc rc = ApplyNow(op, in, n_in, out, n_out, err);
-  if (rc == KEEL_OK && !(n_out && out[0]->symbolic()))
-    Timeline::Add(op->device->name(), {OpName(*op->op), "eager", begin, Now()});
-  return rc;
+KEEL_COLD void Show(const keel_op& op, keel_array* const* out, uint32_t n_out, int64_t begin) {
+  if (!n_out || !out[0]->symbolic()) Timeline::Add(op.device->name(), {OpName(*op.op), "eager", begin, Now()});
 }
 
 }  // namespace
 
 keel_rc keel_apply(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                    keel_error** err) {
-  if (Timeline::ShowsRuns()) [[unlikely]]
-    return ApplyShown(op, in, n_in, out, n_out, err);
-  return ApplyNow(op, in, n_in, out, n_out, err);
+  const int64_t begin = Timeline::ShowsRuns() ? Now() : 0;
+  const keel_rc rc = ApplyNow(op, in, n_in, out, n_out, err);
+  if (begin && rc == KEEL_OK) [[unlikely]]
+    Show(*op, out, n_out, begin);
+  return rc;
 }
 
 namespace {
