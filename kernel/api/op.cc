@@ -166,7 +166,8 @@ namespace {
 }
 
 KEEL_COLD void Show(const keel_op& op, keel_array* const* out, uint32_t n_out, int64_t begin) {
-  if (!n_out || !out[0]->symbolic()) Timeline::Add(op.device->name(), {OpName(*op.op), "eager", begin, Now()});
+  if (!n_out || !out[0]->symbolic())
+    Timeline::Add(op.device->name(), {OpName(*op.op), "eager", begin, Now()});
 }
 
 }  // namespace
