@@ -37,7 +37,8 @@ std::vector<keel_call> MakeCalls(const Lowered& lowered, const Binding& binding,
     call.state = binding.launches[s]->launch.state;
     call.env = env;
     call.scratch_bytes = binding.launches[s]->launch.scratch_bytes;
-    call.number = 1;
+    call.number = binding.order.empty() ? 1 : binding.order[s].number;
+    call.depends = binding.order.empty() ? 0 : binding.order[s].depends;
     SetShapeFlags(&call);
   }
   return calls;

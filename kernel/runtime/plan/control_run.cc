@@ -12,7 +12,7 @@ namespace keel {
 namespace {
 
 // Shared by all control steps: the frames of the bodies, copies and errors.
-class ControlBase : public Control {
+class ControlBase : public OwnLaunch {
  public:
   ControlBase(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch)
       : lowered_(lowered),
@@ -274,8 +274,8 @@ class Scan : public Loop {
 };
 
 template <typename T>
-std::unique_ptr<Control> Make(const Lowered& lowered, const Binding& binding, size_t step, RunState& state,
-                              char* scratch) {
+std::unique_ptr<OwnLaunch> Make(const Lowered& lowered, const Binding& binding, size_t step, RunState& state,
+                                char* scratch) {
   return std::make_unique<T>(lowered, binding, step, state, scratch);
 }
 
@@ -294,11 +294,9 @@ const Kind& KindOf(const Step& step) {
 
 }  // namespace
 
-std::unique_ptr<Control> MakeControl(const Lowered& lowered, const Binding& binding, size_t step,
-                                     RunState& state, char* scratch) {
+std::unique_ptr<OwnLaunch> MakeControl(const Lowered& lowered, const Binding& binding, size_t step,
+                                       RunState& state, char* scratch) {
   return KindOf(lowered.steps[step]).make(lowered, binding, step, state, scratch);
 }
-
-keel_rc RunControl(const keel_call* call) { return static_cast<Control*>(call->state)->Run(*call); }
 
 }  // namespace keel

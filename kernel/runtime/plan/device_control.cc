@@ -1,15 +1,8 @@
-// device_control.cc: control steps on a device with its own memory. Bodies encode their launches on the
-// compute queue of the run. The host waits only for predicates and effects, and releases the queue meanwhile.
+// device_control.cc: what the frames of a run on a device ask of its queues (Machine). The host waits only
+// for predicates and effects, and releases the compute queue meanwhile.
 #include "kernel/runtime/plan/device_runner.h"
-#include "kernel/runtime/plan/frame.h"
-#include "kernel/runtime/plan/step.h"
 
 namespace keel {
-namespace {
-
-constexpr size_t kAhead = 64;  // launches of bodies in a batch
-
-}  // namespace
 
 absl::StatusOr<DeviceAddress> DeviceRunner::Locate(const void* pointer) const {
   auto address = reinterpret_cast<uint64_t>(pointer);
@@ -22,15 +15,7 @@ absl::StatusOr<DeviceAddress> DeviceRunner::Locate(const void* pointer) const {
       if (holds(place.segment)) return DeviceAddress{place.segment, address - place.segment->address};
   for (const keel_segment* segment : segments_)
     if (holds(segment)) return DeviceAddress{segment, address - segment->address};
-  return Internal("device ", device_.name(),
-                  ": an address of a control step is outside all segments of its run");
-}
-
-absl::Status DeviceRunner::EncodeControl(size_t s) {
-  HostCall host;
-  state_.host = &host;
-  if (RunControl(&calls_[s]) == KEEL_OK) return absl::OkStatus();
-  return std::exchange(state_.error, absl::OkStatus());
+  return Internal("device ", device_.name(), ": an address is outside all segments of its run");
 }
 
 // Submits all encoded work and releases the queue to other runs while the host executes `what`.
@@ -78,15 +63,9 @@ absl::Status DeviceRunner::Fill(void* to, uint64_t bytes, uint32_t value) {
   return encoder_->Fill(place, bytes, value);
 }
 
-// Bounds the work in flight of long loops.
-absl::Status DeviceRunner::Launched() {
-  encoder_->CountLaunch();
-  if (encoder_->launches() < kAhead) return absl::OkStatus();
-  return Pause([&] { return device_.LimitRunsInFlight(); });
-}
-
-absl::Status DeviceRunner::Show(const Frame& frame, size_t step) {
-  return Pause([&] { return ShowStep(frame.lowered(), step, frame.call(step)); });
+absl::Status DeviceRunner::Show(const Lowered& lowered, size_t step, const keel_call& call) {
+  if (times_) return absl::OkStatus();  // ShowTimes does, after the run
+  return Pause([&] { return ShowStep(lowered, step, call); });
 }
 
 }  // namespace keel

@@ -21,24 +21,9 @@ absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string
   return Annotate(StepError(status, step), kErrorPlugin, step.impl->plugin->name);
 }
 
-// Launches between timestamps of the device, shown after the run without values.
-absl::Status DeviceRunner::EncodeTimed(const keel_segment& times) {
-  const size_t n = calls_.size();
-  {
-    Encoding encoding(*this);
-    RETURN_IF_ERROR(BeginRun());
-    RETURN_IF_ERROR(encoder_->Timestamp(times, 0));
-    for (size_t s = 0; s < n; s++) {
-      at_ = s;
-      RETURN_IF_ERROR(EncodeStep(s));
-      RETURN_IF_ERROR(encoder_->Timestamp(times, (s + 1) * sizeof(uint64_t)));
-      RETURN_IF_ERROR(CheckStop(s));
-    }
-    RETURN_IF_ERROR(EndRun());
-  }
-  RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, batch_));
-  RETURN_IF_ERROR(ReadFault());
-  const auto* at = static_cast<const int64_t*>(times.host);
+// Shows launches by timestamps of the device, without values.
+absl::Status DeviceRunner::ShowTimes(const int64_t* at) {
+  const size_t n = lowered_.steps.size();
   const int64_t shift = Now() - at[n];  // to the host's clock
   std::vector<keel_tensor> views = MakeViews(lowered_, binding_, {1, 0});
   std::vector<keel_tensor*> operands;
@@ -50,40 +35,40 @@ absl::Status DeviceRunner::EncodeTimed(const keel_segment& times) {
   return absl::OkStatus();
 }
 
-// Submits each launch separately, so that the host can read its values before the next launch.
-absl::Status DeviceRunner::EncodeObserved() {
-  Connect();
-  if (!options_.observe && device_.HasTimestamps() && !binding_.order.empty()) {
-    struct Times {  // freed when all work is done that writes it
-      Accelerator& device;
-      keel_segment segment;
-      bool done = false;
-      ~Times() {
-        if (!done) device.FinishWork(device.Encoded()).IgnoreError();
-        device.FreeSegment(segment);
-      }
-    };
-    const uint64_t bytes = (calls_.size() + 1) * sizeof(uint64_t);
-    ASSIGN_OR_RETURN(keel_segment segment, device_.NewSegment(KEEL_SEGMENT_READBACK, bytes));
-    Times times{device_, segment};
-    RETURN_IF_ERROR(EncodeTimed(segment));
-    times.done = true;
-    return absl::OkStatus();
-  }
-  for (size_t s = 0; s < calls_.size(); s++) {
-    {
-      Encoding encoding(*this);
-      if (s == 0) RETURN_IF_ERROR(BeginRun());
-      at_ = s;
-      RETURN_IF_ERROR(EncodeStep(s));
-      RETURN_IF_ERROR(Submit());
+absl::Status DeviceRunner::EncodeTimed() {
+  struct Times {  // freed when all work is done that writes it
+    Accelerator& device;
+    keel_segment segment;
+    bool done = false;
+    ~Times() {
+      if (!done) device.FinishWork(device.Encoded()).IgnoreError();
+      device.FreeSegment(segment);
     }
-    RETURN_IF_ERROR(ShowStep(lowered_, s, calls_[s]));
-    RETURN_IF_ERROR(CheckStop(s));
+  };
+  const uint64_t bytes = (lowered_.steps.size() + 1) * sizeof(uint64_t);
+  ASSIGN_OR_RETURN(keel_segment segment, device_.NewSegment(KEEL_SEGMENT_READBACK, bytes));
+  Times times{device_, segment};
+  times_ = &times.segment;
+  absl::Status status = Encode();
+  times_ = nullptr;
+  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, batch_));
+  times.done = true;
+  RETURN_IF_ERROR(ReadFault());
+  return ShowTimes(static_cast<const int64_t*>(segment.host));
+}
+
+// Without timestamps each launch is submitted separately, so that the host can read its values before the
+// next one. Other runs may encode in between, so launches have no numbers.
+absl::Status DeviceRunner::EncodeObserved() {
+  if (!options_.observe && device_.HasTimestamps() && !binding_.order.empty()) return EncodeTimed();
+  for (keel_call& call : frame_->calls()) call.number = 1, call.depends = 0;
+  RETURN_IF_ERROR(Encode());
+  for (size_t s = 0; s < binding_.order.size(); s++) {
+    frame_->calls()[s].number = binding_.order[s].number;
+    frame_->calls()[s].depends = binding_.order[s].depends;
   }
-  Encoding encoding(*this);
-  if (calls_.empty()) RETURN_IF_ERROR(BeginRun());
-  return EndRun();
+  return absl::OkStatus();
 }
 
 // Shows a step of the plan or of a body to the observer. Requires that batch_ contains its launch.

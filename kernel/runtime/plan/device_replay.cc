@@ -41,19 +41,23 @@ uint16_t DeviceRunner::SlotOf(uint32_t v) const {
   return KEEL_NO_SLOT;
 }
 
-absl::Status DeviceRunner::RecordSteps() {
+absl::Status DeviceRunner::RecordLaunches() {
   std::vector<uint16_t> slots;
-  for (size_t s = 0; s < calls_.size(); s++) {
-    slots.clear();
-    for (const auto* side : {&lowered_.steps[s].in, &lowered_.steps[s].out})
+  for (const Step& step : lowered_.steps) {
+    for (const auto* side : {&step.in, &step.out})
       for (uint32_t v : *side) slots.push_back(SlotOf(v));
-    slots.push_back(kBlock);
-    slots.push_back(kFaultBytes);
-    at_ = s;
-    RETURN_IF_ERROR(EncodeStep(s, slots.data()));
-    RETURN_IF_ERROR(CheckStop(s));
+    slots.insert(slots.end(), {kBlock, kFaultBytes});
   }
-  return absl::OkStatus();
+  const uint16_t* next = slots.data();
+  for (keel_call& call : frame_->calls()) {
+    call.slots = next;
+    next += call.n_in + call.n_out + 2;
+  }
+  recording_ = true;
+  const keel_rc rc = frame_->RunLaunches();
+  recording_ = false;
+  for (keel_call& call : frame_->calls()) call.slots = nullptr;
+  return Outcome(rc);
 }
 
 absl::Status DeviceRunner::Record(keel_recording* out) {
@@ -66,7 +70,7 @@ absl::Status DeviceRunner::Record(keel_recording* out) {
   };
   RETURN_IF_ERROR(encoder_->BeginRecording(table_));
   Ending ending{*encoder_};
-  RETURN_IF_ERROR(RecordSteps());
+  RETURN_IF_ERROR(RecordLaunches());
   ending.open = false;
   return encoder_->EndRecording(out);
 }
@@ -77,19 +81,17 @@ absl::StatusOr<bool> DeviceRunner::Replay() {
   keel_recording recording = pool.recording.load();
   const bool records = pool.records && !recording && std::exchange(pool.ran, true);
   if (recording || records) FillTable();
-  if (!recording) Connect();
   if (records) {
     absl::Status status = Record(&recording);
-    params_used_ = 0;
+    params_used_ = launched_ = 0;
     pool.records = !absl::IsUnimplemented(status);
     if (pool.records) RETURN_IF_ERROR(status);
     pool.recording = recording;
     if (recording) pool.params = std::exchange(params_, {});
   }
   if (!recording) return false;
-  if (!calls_.empty()) at_ = calls_.size() - 1;
   RETURN_IF_ERROR(encoder_->Replay(recording, table_));
-  RETURN_IF_ERROR(CheckStop(at_));
+  if (state_.Stopping()) return Stopped(lowered_.steps.back().name, options_);
   return true;
 }
 

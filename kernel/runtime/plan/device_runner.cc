@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "kernel/base/align.h"
-#include "kernel/runtime/plan/calls.h"
 #include "kernel/runtime/plan/order.h"
 #include "kernel/runtime/plan/step.h"
 
@@ -63,8 +62,8 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
   ASSIGN_OR_RETURN(r->unread_fault_, r->device_.fault_slots().AddressOf(FaultSlots::kUnread));
   r->may_fail_ = AnyMayFail(lowered);
   r->FindConstants(lowered);
-  r->BuildViews();
-  r->BuildCalls();
+  auto* memory = static_cast<char*>(AsPointer(r->memory_.address()));
+  r->frame_ = std::make_unique<Frame>(lowered, binding, r->state_, memory, memory + r->scratch_at_);
   r->FindUses();
   return r;
 }
@@ -92,33 +91,6 @@ void DeviceRunner::FindConstants(const Lowered& lowered) {
     for (const auto& body : step.bodies) FindConstants(*body);
 }
 
-void DeviceRunner::BuildViews() {
-  views_ = MakeViews(lowered_, binding_, device_.id());
-  for (uint32_t v = 0; v < views_.size(); v++) {
-    const Storage& at = binding_.storage[v];
-    keel_tensor& t = views_[v];
-    if (at.kind == Storage::kFeed || at.kind == Storage::kOutput) outside_.push_back(v);
-    if (at.kind == Storage::kArena) t.data = AsPointer(memory_.address() + at.place);
-    if (at.kind == Storage::kConstant) t.data = AsPointer(lowered_.uploaded->pieces[at.place].address());
-  }
-}
-
-void DeviceRunner::BuildCalls() {
-  calls_ = MakeCalls(lowered_, binding_, views_, &state_.env, &operands_);
-  controls_.resize(calls_.size());
-  for (size_t s = 0; s < calls_.size(); s++) {
-    keel_call& call = calls_[s];
-    const uint64_t at = binding_.scratch_at.empty() ? 0 : binding_.scratch_at[s];
-    call.scratch = call.scratch_bytes ? AsPointer(memory_.address() + scratch_at_ + at) : nullptr;
-    if (!binding_.order.empty()) call.number = binding_.order[s].number;
-    if (!binding_.order.empty()) call.depends = binding_.order[s].depends;
-    if (lowered_.steps[s].bodies.empty()) continue;
-    controls_[s] = MakeControl(lowered_, binding_, s, state_, static_cast<char*>(call.scratch));
-    call.state = controls_[s].get();
-    call.count = 1;  // runs even if its results are empty
-  }
-}
-
 // Finds the feeds that a step or a fetch reads.
 void DeviceRunner::FindUses() {
   feed_used_.assign(lowered_.feeds.size(), false);
@@ -130,14 +102,6 @@ void DeviceRunner::FindUses() {
     for (uint32_t v : step.in)
       if (v != kNoValue) use(v);
   for (uint32_t v : lowered_.fetches) use(lowered_.Root(v));
-}
-
-DeviceAddress DeviceRunner::PlaceOfValue(uint32_t v) const {
-  const Storage& at = binding_.storage[v];
-  if (at.kind == Storage::kFeed) return feed_places_[at.place];
-  if (at.kind == Storage::kConstant) return AddressOf(lowered_.uploaded->pieces[at.place]);
-  if (at.kind == Storage::kOutput) return result_places_[at.place];
-  return {memory_.segment, memory_.offset + at.place};
 }
 
 // The outcome of this run. Null if no launch can fail and all feeds are known to be good.
@@ -196,31 +160,16 @@ absl::Status DeviceRunner::PlaceFeeds(std::span<keel_array* const> feeds) {
   return parts.empty() ? absl::OkStatus() : device_.stager().Upload(parts, &uploaded_);
 }
 
+// Sets the addresses of feeds and results, which change with each run.
 void DeviceRunner::Connect() {
-  for (uint32_t v : outside_) {
-    const Storage& at = binding_.storage[v];
-    if (at.kind == Storage::kFeed && !feed_used_[at.place]) continue;
-    views_[v].data = AsPointer(PlaceOfValue(v).address());
-  }
+  for (size_t i = 0; i < feed_places_.size(); i++)
+    if (feed_used_[i]) frame_->SetFeed(i, AsPointer(feed_places_[i].address()));
+  for (size_t i = 0; i < result_places_.size(); i++)
+    frame_->SetOutput(i, AsPointer(result_places_[i].address()));
 }
 
-// Other runs may encode between the launches of an observed run.
-absl::Status DeviceRunner::EncodeStep(size_t s, const uint16_t* slots) {
-  if (controls_[s]) return EncodeControl(s);
-  if (IsEmpty(lowered_.steps[s], binding_)) return absl::OkStatus();
-  const keel_launch& launch = binding_.launches[s]->launch;
-  keel_call call = calls_[s];
-  call.slots = slots;
-  if (state_.observe) call.number = 1, call.depends = 0;
-  if (launch.param_bytes) RETURN_IF_ERROR(TakeParams(launch.param_bytes, &call));
-  HostCall host;
-  keel_rc rc = launch.run(&call);
-  return rc == KEEL_OK ? absl::OkStatus() : NameDevice(lowered_, RunError(host, rc, lowered_.steps[s]));
-}
-
-absl::Status DeviceRunner::CheckStop(size_t s) const {
-  bool stopped = stop_->load(std::memory_order_relaxed) || (limit_ && limit_->Over());
-  return stopped ? Stopped(lowered_.steps[s].name, options_) : absl::OkStatus();
+absl::Status DeviceRunner::Outcome(keel_rc rc) {
+  return rc == KEEL_OK ? absl::OkStatus() : std::exchange(state_.error, absl::OkStatus());
 }
 
 absl::Status DeviceRunner::Submit() {
@@ -234,39 +183,40 @@ absl::Status DeviceRunner::BeginRun() {
   return encoder_->Wait(KEEL_QUEUE_TRANSFER, uploaded_);
 }
 
-// Copies fetches of feeds, constants and other results. An eager op leaves its batch open for others, unless
-// the device is idle.
+// An eager op leaves its batch open for others, unless the device is idle.
 absl::Status DeviceRunner::EndRun() {
-  constexpr size_t kEager = 32;  // launches of a batch
-  for (size_t i = 0; i < result_places_.size(); i++)
-    if (uint32_t source = binding_.output_source[i]; source != kNoValue)
-      RETURN_IF_ERROR(encoder_->Copy(result_places_[i], PlaceOfValue(source),
-                                     BytesOf(lowered_, binding_, lowered_.fetches[i])));
-  if (options_.eager) encoder_->CountLaunch();  // also of an op that needs none
+  constexpr size_t kEager = 32;                                           // launches of a batch
+  if (options_.eager && lowered_.steps.empty()) encoder_->CountLaunch();  // it has copies
   if (!options_.eager || encoder_->launches() >= kEager || device_.IsDrained(KEEL_QUEUE_COMPUTE))
     return Submit();
   batch_ = encoder_->batch();
   return device_.fault_slots().Save(*encoder_, slot_);
 }
 
-// Long plans are submitted in batches, so that the device begins early. Between them other runs may encode.
 absl::Status DeviceRunner::Encode() {
-  size_t s = 0;
-  do {
-    Encoding encoding(*this);
-    if (s == 0) {
-      RETURN_IF_ERROR(BeginRun());
-      ASSIGN_OR_RETURN(bool replayed, Replay());
-      if (replayed) s = calls_.size();
-    }
-    for (size_t end = std::min(s + kLaunchesOfBatch, calls_.size()); s < end; s++) {
-      at_ = s;
-      RETURN_IF_ERROR(EncodeStep(s));
-      RETURN_IF_ERROR(CheckStop(s));
-    }
-    RETURN_IF_ERROR(s == calls_.size() ? EndRun() : Submit());
-  } while (s < calls_.size());
-  return absl::OkStatus();
+  Encoding encoding(*this);
+  RETURN_IF_ERROR(BeginRun());
+  if (times_) RETURN_IF_ERROR(encoder_->Timestamp(*times_, 0));
+  bool replayed = false;
+  if (!state_.observe) {
+    ASSIGN_OR_RETURN(replayed, Replay());
+  }
+  RETURN_IF_ERROR(Outcome(replayed ? frame_->CopyOutputs() : frame_->Run()));
+  return EndRun();
+}
+
+// Long plans are submitted in batches, so that the device begins early and the work in flight is bounded.
+// Other runs may encode between two batches.
+absl::Status DeviceRunner::Launched() {
+  constexpr size_t kUnordered = 64;  // launches of a batch if these have no numbers
+  encoder_->CountLaunch();
+  launched_++;
+  if (times_) return encoder_->Timestamp(*times_, launched_ * sizeof(uint64_t));
+  if (recording_) return absl::OkStatus();
+  const bool full = binding_.order.empty()
+                        ? encoder_->launches() >= kUnordered
+                        : launched_ % kLaunchesOfBatch == 0 && launched_ < lowered_.steps.size();
+  return full ? Pause([&] { return device_.LimitRunsInFlight(); }) : absl::OkStatus();
 }
 
 absl::Status DeviceRunner::ReadFault() {
@@ -292,6 +242,7 @@ absl::Status DeviceRunner::EncodeRun(std::span<keel_array* const> feeds, std::sp
   RETURN_IF_ERROR(MakeOutcome(feeds, shared));
   RETURN_IF_ERROR(MakeResults(out));
   RETURN_IF_ERROR(PlaceFeeds(feeds));
+  Connect();
   RETURN_IF_ERROR(ReserveParams());
   RETURN_IF_ERROR(observe ? EncodeObserved() : Encode());
   ending.failed = false;
@@ -328,7 +279,9 @@ absl::Status DeviceRunner::Finish(std::span<ArrayRef> out, Observe observe) {
 
 absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
                                void* arg, const Deadline* end, const std::shared_ptr<const Lowered>& shared) {
-  at_ = 0;
+  HostCall host;
+  state_.host = &host;
+  launched_ = 0;
   slot_ = FaultSlots::kUnread;
   outcome_.reset();
   if (options_.timeout_ms && options_.stopper)
@@ -340,9 +293,10 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
   auto over = [this] { return stop_->load(std::memory_order_relaxed) || (limit_ && limit_->Over()); };
   CancellableWaits waits(over);
   absl::Status status = EncodeRun(feeds, out, observe, shared);
+  const size_t at = status.ok() ? lowered_.steps.size() - 1 : frame_->failed_step();
   if (status.ok()) status = Finish(out, observe);
   if (absl::IsCancelled(status) && over())
-    status = Stopped(calls_.empty() ? "" : lowered_.steps[at_].name, options_);
+    status = Stopped(lowered_.steps.empty() ? "" : lowered_.steps[at].name, options_);
   outcome_.reset();
   limit_.reset();
   return status;

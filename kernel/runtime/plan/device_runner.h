@@ -1,7 +1,7 @@
-// device_runner.h: one run of a plan on a device with its own memory; runner.h is its counterpart for host
-// memory.
+// device_runner.h: one run of a plan on a device with its own memory: the memory, the queue, and a frame on
+// it. runner.h is its counterpart for host memory.
 //
-// How to read it: Make allocates one block (arena, scratch) and builds the calls. Run uploads host feeds on
+// How to read it: Make allocates one block (arena, scratch) and builds the frame. Run uploads host feeds on
 // the transfer queue and encodes the launches on the compute queue, behind one wait for the uploads. It
 // returns when everything is encoded: results are arrays in device memory with a RunOutcome, which holds the
 // fault bytes of the run. The host waits only for results in host memory, for runs with a time limit or an
@@ -19,8 +19,8 @@
 #include "kernel/base/slot_cache.h"
 #include "kernel/runtime/device/move.h"
 #include "kernel/runtime/plan/binding.h"
-#include "kernel/runtime/plan/control.h"
 #include "kernel/runtime/plan/device_constants.h"
+#include "kernel/runtime/plan/frame.h"
 
 namespace keel {
 
@@ -46,8 +46,6 @@ class DeviceRunner : private Machine {
   DeviceRunner(const Lowered& lowered, const Binding& binding, const PlanOptions& options)
       : lowered_(lowered), binding_(binding), options_(options), device_(*lowered.accelerator) {}
   absl::Status TakeMemory();
-  void BuildViews();
-  void BuildCalls();
   void FindUses();
   void FindConstants(const Lowered& lowered);
   absl::Status EncodeRun(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
@@ -59,34 +57,32 @@ class DeviceRunner : private Machine {
   void Connect();
   absl::Status Encode();
   absl::Status EncodeObserved();
-  absl::Status EncodeTimed(const keel_segment& times);
+  absl::Status EncodeTimed();
+  absl::Status ShowTimes(const int64_t* at);
+  absl::Status Outcome(keel_rc of_frame);
   absl::Status BeginRun();
-  absl::Status EncodeStep(size_t step, const uint16_t* slots = nullptr);
   absl::Status EndRun();
   absl::Status Submit();
   void RecordUse(std::span<keel_array* const> feeds, std::span<ArrayRef> out, bool failed);
-  absl::Status CheckStop(size_t after_step) const;
   absl::Status ShowStep(const Lowered& lowered, size_t step, const keel_call& call);
   // device_replay.cc: recordings, and parameters of launches.
-  absl::StatusOr<bool> Replay();  // false: encode the launches, which are connected
+  absl::StatusOr<bool> Replay();  // false: encode the launches
   void FillTable();
   absl::Status Record(keel_recording* out);
-  absl::Status RecordSteps();
+  absl::Status RecordLaunches();
   uint16_t SlotOf(uint32_t value) const;
   absl::Status ReserveParams();
   absl::Status TakeParams(uint64_t bytes, keel_call* call) override;
-  // device_control.cc: the operations of Machine, for bodies of control steps.
+  // device_control.cc: the operations of Machine.
   absl::Status Fetch(const void* address, void* to, uint64_t bytes) override;
   absl::Status Store(void* to, const void* from, uint64_t bytes) override;
   absl::Status Copy(void* to, const void* from, uint64_t bytes) override;
   absl::Status Fill(void* to, uint64_t bytes, uint32_t value) override;
   absl::Status Launched() override;
-  absl::Status Show(const Frame& frame, size_t step) override;
+  absl::Status Show(const Lowered& lowered, size_t step, const keel_call& call) override;
   absl::Status Pause(absl::FunctionRef<absl::Status()> what) override;
-  absl::Status EncodeControl(size_t step);
   absl::StatusOr<DeviceAddress> Locate(const void* address) const;
   absl::Status ReadFault();  // the error of a launch, or of a run that computed a feed; the batch is done
-  DeviceAddress PlaceOfValue(uint32_t value) const;
 
   const Lowered& lowered_;
   const Binding& binding_;
@@ -99,10 +95,6 @@ class DeviceRunner : private Machine {
   std::vector<Allocation> staged_;          // by feed, of this run: destination of the upload of a host feed
   std::vector<DeviceAddress> feed_places_;  // by feed, of this run
   std::vector<DeviceAddress> result_places_;  // by fetch, of this run
-  std::vector<keel_tensor> views_;            // by value
-  std::vector<keel_tensor*> operands_;
-  std::vector<keel_call> calls_;
-  std::vector<uint32_t> outside_;  // values whose address changes with each run
   std::vector<bool> feed_used_;
   std::vector<uint64_t> table_;  // of a replay: the block, the fault bytes, feeds, results
   Allocation params_;            // for launches of this run
@@ -114,13 +106,15 @@ class DeviceRunner : private Machine {
   uint64_t unread_fault_ = 0;                // the address of kUnread
   std::shared_ptr<RunOutcome> outcome_;      // of this run; null: OK
   std::shared_ptr<RunOutcome> own_outcome_;  // null: outcome_ is that of a feed
-  size_t at_ = 0;                            // the step encoded last
   RunState state_;
-  std::vector<std::unique_ptr<Control>> controls_;  // by step; null: the step has no bodies
-  std::optional<Encoder> encoder_;                  // of the current batch
-  std::vector<const keel_segment*> segments_;       // of memory and constants
-  StopFlag own_stop_{0};                            // of runs with a time limit
-  const StopFlag* stop_ = &own_stop_;               // the flag that launches poll
+  std::unique_ptr<Frame> frame_;
+  size_t launched_ = 0;                        // launches of this run, those of bodies included
+  bool recording_ = false;                     // what is encoded now
+  const keel_segment* times_ = nullptr;        // receives a timestamp after each launch; null: none
+  std::optional<Encoder> encoder_;             // of the current batch
+  std::vector<const keel_segment*> segments_;  // of the constants
+  StopFlag own_stop_{0};                       // of runs with a time limit
+  const StopFlag* stop_ = &own_stop_;          // the flag that launches poll
   std::optional<Stopper::Limit> limit_;
 };
 

@@ -3,10 +3,8 @@
 
 #include <cstring>
 
-#include "kernel/runtime/plan/control.h"
-#include "kernel/runtime/plan/host_op_on_device.h"
 #include "kernel/runtime/plan/lanes.h"
-#include "kernel/runtime/plan/launch_with_params.h"
+#include "kernel/runtime/plan/own_launch.h"
 #include "kernel/runtime/plan/step.h"
 
 namespace keel {
@@ -27,6 +25,7 @@ keel_rc Frame::Fail(const absl::Status& status) {
 // Reports a failed launch or a stopped run. An impl may return KEEL_OK after it stopped early.
 keel_rc Frame::EndEarly(keel_rc rc, size_t step) {
   const Step& at = lowered_.steps[step];
+  failed_step_ = step;
   if (RunState* own = lane_state_of_.empty() ? nullptr : lane_state_of_[step])
     state_.error = std::exchange(own->error, absl::OkStatus());
   if (!state_.error.ok()) return static_cast<keel_rc>(state_.error.code());  // set by a body
@@ -39,8 +38,10 @@ bool Frame::Watch(size_t step) {
   absl::Status status;
   if (state_.limit && state_.limit->Over()) status = Stopped(lowered_.steps[step].name, *state_.options);
   if (status.ok() && state_.machine) status = state_.machine->Launched();
-  if (status.ok() && state_.observe && state_.machine) status = state_.machine->Show(*this, step);
+  if (status.ok() && state_.observe && state_.machine)
+    status = state_.machine->Show(lowered_, step, calls_[step]);
   if (status.ok() && state_.observe && !state_.machine) status = state_.Show(lowered_, step, calls_[step]);
+  if (!status.ok()) failed_step_ = step;
   state_.error = status;
   return status.ok();
 }
@@ -84,13 +85,16 @@ inline keel_rc Frame::RunStep(size_t s, bool watched) {
 }
 
 keel_rc Frame::RunSteps() {
-  if (!lanes_.empty()) [[unlikely]]
-    return RunSections();
+  const keel_rc rc = lanes_.empty() ? RunLaunches() : RunSections();
+  return rc != KEEL_OK || copied_.empty() ? rc : CopyOutputs();
+}
+
+keel_rc Frame::RunLaunches() {
   const bool watched = state_.limit || state_.observe || state_.machine;
   for (size_t s = 0; s < calls_.size(); s++)
     if (keel_rc rc = RunStep(s, watched); rc != KEEL_OK) [[unlikely]]
       return rc;
-  return copied_.empty() ? KEEL_OK : CopyOutputs();
+  return KEEL_OK;
 }
 
 keel_rc Frame::RunSections() {
@@ -105,7 +109,7 @@ keel_rc Frame::RunSections() {
       if (keel_rc rc = RunStep(s, watched); rc != KEEL_OK) return rc;
     }
   }
-  return copied_.empty() ? KEEL_OK : CopyOutputs();
+  return KEEL_OK;
 }
 
 // The observer is called after the whole parallel section has finished, on the thread of the run.

@@ -1,11 +1,13 @@
 // frame.h: the launches of one binding, of a plan or of a body, on memory of the caller. Views and calls are
 // built once; a run only sets pointers and calls the launches.
 //
-// How to read it: RunState is shared by the frames of one runner. The launch of a control step is RunControl;
-// its state is a Control (control.h), which owns the frames of its bodies.
+// How to read it: RunState is shared by the frames of one runner. The launch of a control step (control.h)
+// owns the frames of its bodies. On a device with its own memory a launch encodes its work, and the Machine
+// of the run (device_runner.h) does what needs the queue.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kernel/runtime/plan/binding.h"
@@ -14,10 +16,8 @@
 
 namespace keel {
 
-class Control;
-class HostOpOnDevice;
-class LaunchWithParams;
 class Lanes;
+class OwnLaunch;
 
 class Frame {
  public:
@@ -35,12 +35,15 @@ class Frame {
     outputs_[i].data = data;
     for (const View& view : outputs_[i].views) view.tensor->data = static_cast<char*>(data) + view.offset;
   }
-  keel_rc Run();  // sets state.error on failure
+  // Set state.error on failure. Run: RunLaunches, then CopyOutputs; a frame with core steps has only Run.
+  keel_rc Run();
+  keel_rc RunLaunches();
+  keel_rc CopyOutputs();
   // Whether result i is feed i, unchanged, so that a loop need not copy it.
   bool PassesThrough(size_t i) const;
 
-  const Lowered& lowered() const { return lowered_; }
-  const keel_call& call(size_t step) const { return calls_[step]; }
+  std::span<keel_call> calls() { return calls_; }
+  size_t failed_step() const { return failed_step_; }  // after a failure
 
  private:
   struct View {
@@ -56,6 +59,7 @@ class Frame {
   void BuildViews(char* arena);
   void BuildOutputs();
   void BuildCalls(char* scratch);
+  std::unique_ptr<OwnLaunch> MakeOwnLaunch(size_t step, RunState& state, char* scratch);
   void BuildCore();
   void BuildCoreViews();
   void LinkCore();
@@ -68,7 +72,6 @@ class Frame {
   keel_rc EndEarly(keel_rc rc, size_t step);
   keel_rc Fail(const absl::Status& status);
   bool Watch(size_t step);  // time limit, device and observer, after each launch; false: stop
-  keel_rc CopyOutputs();
 
   const Lowered& lowered_;
   const Binding& binding_;
@@ -80,7 +83,7 @@ class Frame {
   std::vector<std::vector<View>> feed_views_;
   std::vector<Output> outputs_;
   std::vector<uint32_t> copied_;  // outputs with a source
-  std::vector<std::unique_ptr<Control>> controls_;
+  std::vector<std::unique_ptr<OwnLaunch>> own_launches_;
   std::vector<std::unique_ptr<RunState>> lane_states_;  // states of parallel steps
   std::vector<RunState*> lane_state_of_;                // by step, empty without sections; null: state_
   std::vector<std::unique_ptr<Lanes>> lanes_;           // by section; null: serial
@@ -89,8 +92,7 @@ class Frame {
   std::vector<keel_tensor*> core_views_;
   // Lists of core runs whose arrays are allocated at the start, and released at the end of a run.
   CoreRun *allocate_first_ = nullptr, *release_last_ = nullptr;
-  std::vector<std::unique_ptr<HostOpOnDevice>> host_ops_;  // of core steps, if values are in device memory
-  std::vector<std::unique_ptr<LaunchWithParams>> param_launches_;
+  size_t failed_step_ = 0;
 };
 
 }  // namespace keel

@@ -6,10 +6,11 @@
 #include "kernel/runtime/device/accelerator.h"
 #include "kernel/runtime/plan/calls.h"
 #include "kernel/runtime/plan/control.h"
-#include "kernel/runtime/plan/device_runner.h"
+#include "kernel/runtime/plan/device_constants.h"
 #include "kernel/runtime/plan/host_op_on_device.h"
 #include "kernel/runtime/plan/lanes.h"
 #include "kernel/runtime/plan/launch_with_params.h"
+#include "kernel/runtime/plan/moves.h"
 
 namespace keel {
 
@@ -51,6 +52,18 @@ void Frame::BuildOutputs() {
   }
 }
 
+// Null: the device runs the launch.
+std::unique_ptr<OwnLaunch> Frame::MakeOwnLaunch(size_t s, RunState& state, char* scratch) {
+  const Step& step = lowered_.steps[s];
+  const keel_launch& launch = binding_.launches[s]->launch;
+  if (!step.bodies.empty()) return MakeControl(lowered_, binding_, s, state, scratch);
+  if (!lowered_.accelerator) return nullptr;
+  if (step.core) return std::make_unique<HostOpOnDevice>(*core_of_[s], state);
+  if (IsMoves(step)) return MakeMoves(launch, state);
+  if (launch.param_bytes) return std::make_unique<LaunchWithParams>(launch, state);
+  return nullptr;
+}
+
 void Frame::BuildCalls(char* scratch) {
   calls_ = MakeCalls(lowered_, binding_, views_, &state_.env, &operands_);
   for (size_t s = 0; s < calls_.size(); s++) {
@@ -58,27 +71,15 @@ void Frame::BuildCalls(char* scratch) {
     keel_call& call = calls_[s];
     if (step.core) call.state = core_of_[s];
     char* room = binding_.scratch_at.empty() ? scratch : scratch + binding_.scratch_at[s];
-    RunState* own = lane_state_of_.empty() ? nullptr : lane_state_of_[s];
-    call.scratch = room;
-    if (own) call.env = &own->env;
-    const keel_launch& launch = binding_.launches[s]->launch;
-    auto run = launch.run;
-    if (launch.param_bytes && lowered_.accelerator) {
-      param_launches_.push_back(std::make_unique<LaunchWithParams>(launch, state_));
-      call.state = param_launches_.back().get();
-      run = LaunchWithParams::Run;
-    }
-    if (!step.bodies.empty()) {
-      controls_.push_back(MakeControl(lowered_, binding_, s, own ? *own : state_, room));
-      call.state = controls_.back().get();
-      call.count = 1;  // runs even if its results are empty
-      run = RunControl;
-    }
-    if (step.core && lowered_.accelerator) {
-      host_ops_.push_back(std::make_unique<HostOpOnDevice>(*core_of_[s], state_));
-      call.state = host_ops_.back().get();
-      call.count = 1;
-      run = HostOpOnDevice::Run;
+    RunState* lane = lane_state_of_.empty() ? nullptr : lane_state_of_[s];
+    call.scratch = call.scratch_bytes ? room : nullptr;
+    if (lane) call.env = &lane->env;
+    auto run = binding_.launches[s]->launch.run;
+    if (std::unique_ptr<OwnLaunch> own = MakeOwnLaunch(s, lane ? *lane : state_, room)) {
+      call.state = own.get();
+      if (step.core || !step.bodies.empty()) call.count = 1;  // runs even if its results are empty
+      run = OwnLaunch::RunCall;
+      own_launches_.push_back(std::move(own));
     }
     if (!binding_.is_noop.empty() && binding_.is_noop[s]) {
       call.count = 0;

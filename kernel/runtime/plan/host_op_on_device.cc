@@ -5,19 +5,18 @@
 
 namespace keel {
 
-keel_rc HostOpOnDevice::Run(const keel_call* call) {
-  HostOpOnDevice& mine = *static_cast<HostOpOnDevice*>(call->state);
-  absl::Status status = mine.core_.core->reads ? absl::OkStatus() : mine.Fetch(*call);
+keel_rc HostOpOnDevice::Run(const keel_call& call) {
+  absl::Status status = core_.core->reads ? absl::OkStatus() : Fetch(call);
   if (status.ok()) {
     std::vector<keel_tensor*> in;
-    for (keel_tensor& t : mine.operands_) in.push_back(&t);
-    keel_call here = *call;
+    for (keel_tensor& t : operands_) in.push_back(&t);
+    keel_call here = call;
     here.in = in.data();
-    here.state = &mine.core_;
-    if (keel_rc rc = mine.RunCore(here); rc != KEEL_OK) return rc;
-    if (call->n_out) status = mine.Store(*call);
+    here.state = &core_;
+    if (keel_rc rc = RunCore(here); rc != KEEL_OK) return rc;
+    if (call.n_out) status = Store(call);
   }
-  mine.state_.error = status;
+  state_.error = status;
   return static_cast<keel_rc>(status.code());
 }
 

@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "kernel/runtime/plan/core.h"
+#include "kernel/runtime/plan/own_launch.h"
 #include "kernel/runtime/plan/run_state.h"
 
 namespace keel {
 
-class HostOpOnDevice {
+class HostOpOnDevice : public OwnLaunch {
  public:
   HostOpOnDevice(CoreRun& core, RunState& state) : core_(core), state_(state) {}
-  static keel_rc Run(const keel_call* call);  // call->state: a HostOpOnDevice
+  keel_rc Run(const keel_call& call) override;
 
  private:
   keel_rc RunCore(const keel_call& call);

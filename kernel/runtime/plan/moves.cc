@@ -215,21 +215,28 @@ void* At(const keel_tensor& t, uint64_t offset) {
   return static_cast<char*>(t.data) + t.byte_offset + offset;
 }
 
-keel_rc RunMoves(const keel_call* call) {
-  Machine& machine = *reinterpret_cast<const RunEnv*>(call->env)->machine;
-  for (const BlockMove& move : *static_cast<const BlockMoves*>(call->state)) {
-    void* to = At(*call->out[move.to], move.to_at);
-    absl::Status status;
-    if (move.kind == BlockMove::kFill)
-      status = machine.Fill(to, move.bytes, static_cast<uint32_t>(move.from_at));
-    else
-      status = machine.Copy(
-          to, At(move.kind == BlockMove::kRepeat ? *call->out[move.to] : *call->in[move.from], move.from_at),
-          move.bytes);
-    if (!status.ok()) return HostFail(status);
+class MovesLaunch : public OwnLaunch {
+ public:
+  MovesLaunch(const BlockMoves& moves, const RunState& state) : moves_(moves), state_(state) {}
+  keel_rc Run(const keel_call& call) override {
+    for (const BlockMove& move : moves_)
+      if (absl::Status status = Encode(call, move); !status.ok()) return HostFail(status);
+    return KEEL_OK;
   }
-  return KEEL_OK;
-}
+
+ private:
+  absl::Status Encode(const keel_call& call, const BlockMove& move) {
+    const keel_tensor& y = *call.out[move.to];
+    void* to = At(y, move.to_at);
+    if (move.kind == BlockMove::kFill)
+      return state_.machine->Fill(to, move.bytes, static_cast<uint32_t>(move.from_at));
+    const keel_tensor& from = move.kind == BlockMove::kRepeat ? y : *call.in[move.from];
+    return state_.machine->Copy(to, At(from, move.from_at), move.bytes);
+  }
+
+  const BlockMoves& moves_;
+  const RunState& state_;
+};
 
 keel_rc PrepareMoves(keel_dev, const keel_host*, const keel_node* node, keel_launch* launch) {
   auto moves = std::make_unique<BlockMoves>();
@@ -237,7 +244,7 @@ keel_rc PrepareMoves(keel_dev, const keel_host*, const keel_node* node, keel_lau
     return HostFail(Unimplemented("with these dims it needs more than ", kMostMoves,
                                   " copies, and the device has no impl for it"));
   launch->state = moves.release();
-  launch->run = RunMoves;
+  launch->run = OwnLaunch::RunCall;
   launch->release = [](keel_dev, void* state) { delete static_cast<BlockMoves*>(state); };
   return KEEL_OK;
 }
@@ -260,6 +267,12 @@ const Impl* MovesImpl(const OpDef& op) {
 }
 
 }  // namespace
+
+bool IsMoves(const Step& step) { return step.impl->table.prepare == PrepareMoves; }
+
+std::unique_ptr<OwnLaunch> MakeMoves(const keel_launch& launch, RunState& state) {
+  return std::make_unique<MovesLaunch>(*static_cast<const BlockMoves*>(launch.state), state);
+}
 
 bool HasMovesImpl(const OpDef& op) { return MovesImpl(op); }
 

@@ -21,9 +21,7 @@ struct Moment {
 using Observe = bool (*)(void* arg, const Lowered& lowered, size_t step, const keel_call& call,
                          const Moment& when);
 
-class Frame;
-
-// Operations on a device with its own memory, for the frames of bodies.
+// Operations on a device with its own memory, for the frames of its runs.
 class Machine {
  public:
   virtual ~Machine() = default;
@@ -34,21 +32,17 @@ class Machine {
   virtual absl::Status Copy(void* to, const void* from, uint64_t bytes) = 0;
   // Repeats a u32; `to` and `bytes` are multiples of 4.
   virtual absl::Status Fill(void* to, uint64_t bytes, uint32_t value) = 0;
-  virtual absl::Status Launched() = 0;  // after each launch of a body
+  virtual absl::Status Launched() = 0;  // after each launch
   // Sets call->params; may let other runs use the device.
   virtual absl::Status TakeParams(uint64_t bytes, keel_call* call) = 0;
   // Lets other runs use the device during `what`, which may wait for them.
   virtual absl::Status Pause(absl::FunctionRef<absl::Status()> what) = 0;
-  virtual absl::Status Show(const Frame& frame, size_t step) = 0;
+  virtual absl::Status Show(const Lowered& lowered, size_t step, const keel_call& call) = 0;
 };
 
-// The kernel's own launches find the machine next to the env that they get.
-struct RunEnv {
+struct RunState {
   keel_env env{};
   Machine* machine = nullptr;  // null: host memory
-};
-
-struct RunState : RunEnv {
   const PlanOptions* options = nullptr;
   const StopFlag* stop = nullptr;         // the flag that launches poll
   const Stopper::Limit* limit = nullptr;  // time limit of the current run; null: none
