@@ -37,7 +37,9 @@ struct Command {
   keel_queue other = nullptr;         // kWait
   uint64_t ticket = 0;                // kWait: of other; kTicket: own
   bool upload = false;                // reads staging memory, as all earlier work in the queue
-  uint32_t number = 0, depends = 0;   // of a launch, which may run before launches that it does not depend on
+  // Of a launch, which may run before launches, copies and fills that it need not come after.
+  uint32_t number = 0, depends = 0;
+  uint32_t place = 0;  // of a launch its number, of a copy or fill that of the launch before it + 1; else 0
 };
 
 }  // namespace hostile
@@ -47,6 +49,7 @@ struct keel_queue_s {
   uint32_t kind;
   std::deque<hostile::Command> waiting;
   uint64_t submitted = 0, done = 0;    // tickets
+  uint32_t last_number = 0;            // of the launch encoded last
   std::atomic<int> inside{0};          // callers that encode: at most one
   keel_recording recording = nullptr;  // being made
 };

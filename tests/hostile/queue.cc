@@ -28,12 +28,15 @@ bool MayGoOn(const keel_queue_s& q) {
   return next.kind != Command::kWait || next.other->done >= next.ticket;
 }
 
-// A random command that may be the next: the first, or a launch that depends on no launch still waiting.
+// A random command that may be the next: the first, or a launch that need not come after what still waits.
 size_t Next(keel_queue q, std::mt19937_64& random) {
-  const Command& first = q->waiting.front();
+  const uint32_t first = q->waiting.front().place;
   std::vector<size_t> able{0};
-  for (size_t i = 1; first.number && i < q->waiting.size() && q->waiting[i].number > 1; i++)
-    if (q->waiting[i].depends < first.number) able.push_back(i);
+  for (size_t i = 1; first && i < q->waiting.size(); i++) {
+    const Command& command = q->waiting[i];
+    if (!command.place || command.number == 1) break;
+    if (command.number && command.depends < first) able.push_back(i);
+  }
   return able[random() % able.size()];
 }
 
@@ -42,6 +45,7 @@ bool Ordered(const keel_queue_s& q) { return q.kind != KEEL_QUEUE_DOWNLOAD; }
 
 void Push(keel_queue q, Command command) {
   if (command.kind == Command::kWork && Ordered(*q)) q->device->orders.Work(static_cast<int>(q->kind));
+  if (command.number) q->last_number = command.place = command.number;
   q->waiting.push_back(std::move(command));
 }
 
@@ -90,6 +94,7 @@ keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const kee
   uint64_t target = to->address + to_offset, source = from->address + from_offset;
   Command command{Command::kWork, nullptr};
   command.upload = from->kind == KEEL_SEGMENT_STAGING;
+  command.place = q->last_number + 1;
   command.work = [d, target, source, bytes]() -> std::string {
     std::string why;
     char *t = d->Reach(target, bytes, &why), *s = d->Reach(source, bytes, &why);
@@ -127,6 +132,7 @@ keel_rc Fill(keel_queue q, const keel_segment* to, uint64_t offset, uint64_t byt
     control().Violation("fill: wrong queue, segment or alignment");
   uint64_t target = to->address + offset;
   Command command{Command::kWork, nullptr};
+  command.place = q->last_number + 1;
   command.work = [d, target, bytes, value]() -> std::string {
     std::string why;
     char* t = d->Reach(target, bytes, &why);

@@ -103,6 +103,36 @@ def test_too_many_copies_need_an_impl():
         np.testing.assert_array_equal(run(1, "f32", fallback, out, [x], dims=dims, fallback="reference"), x[:, :1])
 
 
+BETWEEN = """keel 1
+fn @main(x: f32[6]) -> y: f32[6] {
+  a = neg(x)
+  b = neg(a)
+  head = slice(b){start=[0], stop=[2]}
+  rest = slice(b){start=[2], stop=[6]}
+  c = concat(rest, head)
+  d = neg(c)
+  e = neg(d)
+  front = slice(e){start=[0], stop=[5]}
+  last = slice(d){start=[5], stop=[6]}
+  f = concat(last, front)
+  y = neg(f)
+  return y
+}
+entry main = @main (x) -> (y)
+"""
+
+
+def test_launches_between_copies():
+    x = np.arange(6, dtype=np.float32)
+    rolled = np.roll(x, -2)
+    want = -np.concatenate([-rolled[5:], rolled[:5]])
+    for seed in hostile.seeds_of("between"):
+        c = context(seed)
+        plan = session(c, c.parse(BETWEEN), "lacking", level=0).prepare()
+        for _ in range(3):
+            np.testing.assert_array_equal(plan.run(x)[0], want)
+
+
 LOOP = """keel 1
 fn @main(x: f32[3], n: i32[]) -> y: f32[3], i: i32[] {
   i, y = while(0, x, n){carry=2}

@@ -5,6 +5,7 @@
 
 #include "kernel/base/align.h"
 #include "kernel/runtime/plan/device_runner.h"
+#include "kernel/runtime/plan/moves.h"
 #include "kernel/runtime/plan/order.h"
 
 namespace keel {
@@ -19,7 +20,10 @@ constexpr uint64_t kParamChunk = 16384;  // bytes; for bodies, whose number of l
 
 bool MayRecord(const Lowered& lowered, const Binding& b, const PlanOptions& options) {
   size_t launches = 0;
-  for (const Step& step : lowered.steps) launches += !IsEmpty(step, b);
+  for (const Step& step : lowered.steps) {
+    if (IsMoves(step)) return false;
+    launches += !IsEmpty(step, b);
+  }
   return lowered.accelerator->Records() && !b.order.empty() && !options.eager &&
          launches >= kFewestLaunches &&
          kFirstFeed + lowered.feeds.size() + lowered.fetches.size() < KEEL_NO_SLOT;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernel/base/align.h"
-#include "kernel/runtime/plan/core.h"
+#include "kernel/runtime/plan/moves.h"
 
 namespace keel {
 namespace {
@@ -59,15 +59,13 @@ void AlternateScratch(const Lowered& lowered, const PlanOptions& options, Bindin
 
 void OrderLaunches(const Lowered& lowered, const PlanOptions& options, Binding* b) {
   if (!lowered.accelerator || lowered.first_step) return;
-  // The kernel's own steps (control ops, copies and fills) have no numbers.
-  if (std::ranges::any_of(lowered.steps, [](const Step& s) { return s.impl->plugin == CoreImpl()->plugin; }))
-    return;
+  if (std::ranges::any_of(lowered.steps, [](const Step& s) { return s.core || !s.bodies.empty(); })) return;
   AlternateScratch(lowered, options, b);
   std::vector<std::vector<UsedBytes>> before;  // since launch 1
   for (size_t s = 0; s < lowered.steps.size(); s++) {
     b->order.emplace_back();
-    if (s % kLaunchesOfBatch == 0) before.clear();
-    if (IsEmpty(lowered.steps[s], *b)) continue;
+    if (s % kLaunchesOfBatch == 0 || IsMoves(lowered.steps[s])) before.clear();
+    if (IsMoves(lowered.steps[s]) || IsEmpty(lowered.steps[s], *b)) continue;
     std::vector<UsedBytes> mine = UsedBy(lowered, *b, s);
     size_t depends = before.size();
     while (depends && !Conflict(before[depends - 1], mine)) depends--;

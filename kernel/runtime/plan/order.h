@@ -16,8 +16,8 @@ inline bool IsEmpty(const Step& step, const Binding& b) {
 }
 
 // Sets b->order, and lets launches with scratch take turns on up to three blocks, if these need at most an
-// eighth of the memory of the run. Nothing for bodies, plans with steps of the kernel
-// itself (control ops, copies and fills), and host memory.
+// eighth of the memory of the run. Nothing for bodies, plans with control ops, and host memory. Copies and
+// fills (moves.h) come after all work before them, and numbers begin again after them.
 void OrderLaunches(const Lowered& lowered, const PlanOptions& options, Binding* b);
 
 }  // namespace keel
