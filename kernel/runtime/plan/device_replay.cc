@@ -7,6 +7,7 @@
 #include "kernel/runtime/plan/device_runner.h"
 #include "kernel/runtime/plan/moves.h"
 #include "kernel/runtime/plan/order.h"
+#include "kernel/runtime/plan/step.h"
 
 namespace keel {
 namespace {
