@@ -23,7 +23,7 @@ ALLOWED = {
     "cli": {"abi", "sdk"},
     "tests": {"abi", "sdk"},
     "tests/kernel": {"abi", "sdk", "kernel", "tests"},
-    "tools": {"abi", "sdk", "kernel", "plugins"},
+    "tools": {"abi", "sdk", "kernel", "plugins", "tests/kernel"},
 }
 # header: additional folders that may include it
 SHARED = {"sdk/cpp/keel/mutex.hpp": ("kernel/base/",),

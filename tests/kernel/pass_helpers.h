@@ -10,6 +10,7 @@
 
 #include "kernel/runtime/plan/make_plan.h"
 #include "kernel/runtime/rules/rules.h"
+#include "tests/kernel/verify.h"
 
 namespace keel::test {
 

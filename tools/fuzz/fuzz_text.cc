@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "kernel/language/graph/graph.h"
+#include "tests/kernel/verify.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static auto ops = std::make_shared<keel::Catalogue>();
@@ -11,6 +12,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!module.ok()) return module.status().message().empty() ? (abort(), 0) : 0;
   std::string text = keel::PrintText(**module);
   auto again = keel::ParseText(text, ops);
-  if (!again.ok() || keel::PrintText(**again) != text || !keel::Verify(**module).ok()) abort();
+  if (!again.ok() || keel::PrintText(**again) != text || !keel::test::Verify(**module).ok()) abort();
   return 0;
 }

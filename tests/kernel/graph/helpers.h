@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernel/language/graph/graph.h"
+#include "tests/kernel/verify.h"
 
 namespace keel::test {
 

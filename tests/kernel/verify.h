@@ -1,5 +1,6 @@
-// verify.cc: rechecks every invariant of a module from scratch, for graphs that were edited in place. The
-// rules are numbered as in README.md.
+// verify.h: rechecks every invariant of a module from scratch, for tests and fuzzers. The rules are numbered
+// as in kernel/language/graph/README.md.
+#pragma once
 
 #include "kernel/base/hash.h"
 #include "kernel/language/dims/rule.h"
@@ -8,10 +9,9 @@
 #include "kernel/language/graph/names.h"
 #include "kernel/language/graph/types.h"
 
-namespace keel {
-namespace {
+namespace keel::test {
 
-absl::Status CheckValue(const Module& m, const Graph& g, ValueId id) {
+inline absl::Status CheckValue(const Module& m, const Graph& g, ValueId id) {
   const Value& v = g.values[id];
   RETURN_IF_ERROR(CheckType(absl::StrCat("value '", g.ValueName(id), "'"), v.type, m.dims));
   if (v.kind == ValueKind::kParam && (v.index >= g.params.size() || g.params[v.index] != id))
@@ -27,7 +27,7 @@ absl::Status CheckValue(const Module& m, const Graph& g, ValueId id) {
   return absl::OkStatus();
 }
 
-absl::Status CheckNames(const Graph& g) {
+inline absl::Status CheckNames(const Graph& g) {
   HashSet<std::string_view> seen;
   for (ValueId id = 0; id < g.values.size(); id++) {
     const std::string& name = g.values[id].name;
@@ -41,7 +41,7 @@ absl::Status CheckNames(const Graph& g) {
 }
 
 // Rule 1: operands precede their nodes. (Results of nodes are in order, so node ids suffice.)
-absl::Status CheckOperands(const Graph& g, NodeId id) {
+inline absl::Status CheckOperands(const Graph& g, NodeId id) {
   for (ValueId v : g.nodes[id].in) {
     if (v == kNoValue) continue;
     if (v >= g.values.size()) return Invalid("operand ", v, " does not exist");
@@ -53,7 +53,7 @@ absl::Status CheckOperands(const Graph& g, NodeId id) {
 }
 
 // Rules 2 to 4: arity, dtypes and dims match the op; stored types are equal or more specific.
-absl::Status CheckNode(const Module& m, DimTable& dims, const Graph& g, NodeId id) {
+inline absl::Status CheckNode(const Module& m, DimTable& dims, const Graph& g, NodeId id) {
   const Node& node = g.nodes[id];
   RETURN_IF_ERROR(CheckOperands(g, id));
   std::vector<Operand> operands(node.in.size());
@@ -80,7 +80,7 @@ absl::Status CheckNode(const Module& m, DimTable& dims, const Graph& g, NodeId i
   return absl::OkStatus();
 }
 
-absl::Status CheckGraph(const Module& m, DimTable& dims, const Graph& g) {
+inline absl::Status CheckGraph(const Module& m, DimTable& dims, const Graph& g) {
   if (g.depth > kMaxCallDepth || g.expanded > kMaxNodes)
     return Exhausted("has calls ", g.depth, " deep and ", g.expanded, " nodes with bodies; the limits are ",
                      kMaxCallDepth, " and ", kMaxNodes);
@@ -98,7 +98,7 @@ absl::Status CheckGraph(const Module& m, DimTable& dims, const Graph& g) {
   return absl::OkStatus();
 }
 
-absl::Status CheckConstants(const Module& m) {
+inline absl::Status CheckConstants(const Module& m) {
   for (const Constant& c : m.constants) {
     RETURN_IF_ERROR(CheckType(absl::StrCat("constant '", c.name, "'"), c.type, m.dims));
     ASSIGN_OR_RETURN(uint64_t bytes, BytesOf(c.name, c.type));
@@ -107,7 +107,7 @@ absl::Status CheckConstants(const Module& m) {
   return absl::OkStatus();
 }
 
-absl::Status CheckVariables(const Module& m) {
+inline absl::Status CheckVariables(const Module& m) {
   HashSet<std::string_view> seen;
   for (const ModuleVariable& v : m.variables) {
     RETURN_IF_ERROR(CheckName("a variable", v.name));
@@ -120,9 +120,8 @@ absl::Status CheckVariables(const Module& m) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status Verify(const Module& m) {
+// Errors name the node and the reason. Threads may verify one module at the same time.
+inline absl::Status Verify(const Module& m) {
   DimTable dims(m.dims);  // a copy: inference may add to it
   RETURN_IF_ERROR(CheckConstants(m));
   RETURN_IF_ERROR(CheckVariables(m));
@@ -137,4 +136,4 @@ absl::Status Verify(const Module& m) {
   return absl::OkStatus();
 }
 
-}  // namespace keel
+}  // namespace keel::test
