@@ -92,14 +92,30 @@ absl::Status FileError(int error, std::string_view doing);
 
 #define KEEL_CONCAT_INNER(a, b) a##b
 #define KEEL_CONCAT(a, b) KEEL_CONCAT_INNER(a, b)
-#define RETURN_IF_ERROR(expr)                                         \
-  do {                                                                \
-    if (absl::Status status_ = (expr); !status_.ok()) return status_; \
+// Hold results without code that destroys them: nothing remains of a good status or of one that moved out.
+union HeldStatus {
+  absl::Status status;
+  ~HeldStatus() {}
+};
+template <typename T>
+union HeldResult {
+  absl::StatusOr<T> result;
+  ~HeldResult() {
+    if constexpr (!std::is_trivially_destructible_v<T>) result.~StatusOr();
+  }
+};
+template <typename T>
+HeldResult(absl::StatusOr<T>) -> HeldResult<T>;
+
+#define RETURN_IF_ERROR(expr)                               \
+  do {                                                      \
+    keel::HeldStatus held_{(expr)};                         \
+    if (!held_.status.ok()) return std::move(held_.status); \
   } while (0)
-#define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL(KEEL_CONCAT(result_, __LINE__), lhs, expr)
-#define ASSIGN_OR_RETURN_IMPL(result, lhs, expr) \
-  auto result = (expr);                          \
-  if (!result.ok()) return result.status();      \
-  lhs = std::move(result).value()
+#define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL(KEEL_CONCAT(held_, __LINE__), lhs, expr)
+#define ASSIGN_OR_RETURN_IMPL(held, lhs, expr)                   \
+  keel::HeldResult held{(expr)};                                 \
+  if (!held.result.ok()) return std::move(held.result).status(); \
+  lhs = *std::move(held.result)
 
 }  // namespace keel
