@@ -182,7 +182,7 @@ function(keel_flatbuffer target schema)
   cmake_path(GET schema STEM name)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/flatbuffer")
   add_custom_command(OUTPUT "${folder}/${name}_generated.h"
-    COMMAND "${KEEL_FLATC}" --cpp --scoped-enums -o "${folder}" "${schema}"
+    COMMAND "${KEEL_FLATC}" --cpp --scoped-enums --gen-object-api -o "${folder}" "${schema}"
     DEPENDS "${schema}" VERBATIM)
   target_sources(${target} PRIVATE "${folder}/${name}_generated.h")
   target_include_directories(${target} SYSTEM PRIVATE "${folder}")

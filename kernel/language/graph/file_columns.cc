@@ -23,62 +23,8 @@ absl::Status ReadColumn(std::string_view name, const flatbuffers::Vector<T>* v, 
 }
 
 absl::Status ReadAll(const fb::File& f, Columns* c) {
-#define READ(column) RETURN_IF_ERROR(ReadColumn(#column, f.column(), &c->column))
-  READ(text);
-  READ(text_ends);
-  READ(dim_symbols);
-  READ(dim_expressions);
-  READ(metadata);
-  READ(segment_offsets);
-  READ(segment_sizes);
-  READ(type_dtypes);
-  READ(type_ends);
-  READ(type_dims);
-  READ(constant_names);
-  READ(constant_types);
-  READ(constant_segments);
-  READ(constant_offsets);
-  READ(op_names);
-  READ(op_versions);
-  READ(graph_names);
-  READ(graph_value_ends);
-  READ(graph_node_ends);
-  READ(graph_result_ends);
-  READ(value_kinds);
-  READ(value_sources);
-  READ(value_names);
-  READ(value_types);
-  READ(node_ops);
-  READ(node_operand_ends);
-  READ(node_attr_ends);
-  READ(operands);
-  READ(attr_names);
-  READ(attr_kinds);
-  READ(attr_values);
-  READ(attr_integers);
-  READ(attr_floats);
-  READ(result_values);
-  READ(result_names);
-  READ(entry_names);
-  READ(entry_graphs);
-  READ(case_names);
-  READ(case_entries);
-  READ(case_input_ends);
-  READ(case_expected_ends);
-  READ(case_inputs);
-  READ(case_expected);
-  READ(case_rtols);
-  READ(case_atols);
-  READ(node_devices);
-  READ(variable_names);
-  READ(variable_types);
-  READ(variable_segments);
-  READ(variable_offsets);
-  READ(node_names);
-  READ(graph_rule_ends);
-  READ(graph_rules);
-  READ(node_files);
-  READ(node_lines);
+#define READ(T, column) RETURN_IF_ERROR(ReadColumn(#column, f.column(), &c->column));
+  KEEL_FILE_COLUMNS(READ)
 #undef READ
   return absl::OkStatus();
 }

@@ -12,22 +12,32 @@ namespace keel {
 template <typename T>
 using Col = std::span<const T>;
 
+// The columns of abi/graph.fbs: X(element type, name).
+// clang-format off
+#define KEEL_FILE_COLUMNS(X) \
+  X(uint8_t, text) X(uint32_t, text_ends) X(uint32_t, dim_symbols) X(uint32_t, dim_expressions) \
+  X(uint32_t, metadata) X(uint64_t, segment_offsets) X(uint64_t, segment_sizes) X(uint8_t, type_dtypes) \
+  X(uint32_t, type_ends) X(int64_t, type_dims) X(uint32_t, constant_names) X(uint32_t, constant_types) \
+  X(uint32_t, constant_segments) X(uint64_t, constant_offsets) X(uint32_t, op_names) \
+  X(uint32_t, op_versions) X(uint32_t, graph_names) X(uint32_t, graph_value_ends) \
+  X(uint32_t, graph_node_ends) X(uint32_t, graph_result_ends) X(uint8_t, value_kinds) \
+  X(uint32_t, value_sources) X(uint32_t, value_names) X(uint32_t, value_types) X(uint32_t, node_ops) \
+  X(uint32_t, node_operand_ends) X(uint32_t, node_attr_ends) X(uint32_t, operands) X(uint32_t, attr_names) \
+  X(uint8_t, attr_kinds) X(int64_t, attr_values) X(int64_t, attr_integers) X(double, attr_floats) \
+  X(uint32_t, result_values) X(uint32_t, result_names) X(uint32_t, entry_names) X(uint32_t, entry_graphs) \
+  X(uint32_t, case_names) X(uint32_t, case_entries) X(uint32_t, case_input_ends) \
+  X(uint32_t, case_expected_ends) X(uint32_t, case_inputs) X(uint32_t, case_expected) \
+  X(double, case_rtols) X(double, case_atols) X(uint32_t, node_devices) X(uint32_t, variable_names) \
+  X(uint32_t, variable_types) X(uint32_t, variable_segments) X(uint64_t, variable_offsets) \
+  X(uint32_t, node_names) X(uint32_t, graph_rule_ends) X(uint32_t, graph_rules) X(uint32_t, node_files) \
+  X(uint32_t, node_lines)
+// clang-format on
+#define KEEL_COLUMN(T, column) Col<T> column;
 struct Columns {
   uint32_t format = 0, min_reader = 0;
-  Col<uint8_t> text, type_dtypes, value_kinds, attr_kinds;
-  Col<uint32_t> text_ends, dim_symbols, dim_expressions, metadata;
-  Col<uint64_t> segment_offsets, segment_sizes, constant_offsets, variable_offsets;
-  Col<uint32_t> type_ends, constant_names, constant_types, constant_segments, op_names, op_versions;
-  Col<int64_t> type_dims, attr_values, attr_integers;
-  Col<uint32_t> graph_names, graph_value_ends, graph_node_ends, graph_result_ends;
-  Col<uint32_t> value_sources, value_names, value_types, node_ops, node_operand_ends, node_attr_ends,
-      operands;
-  Col<uint32_t> attr_names, result_values, result_names, entry_names, entry_graphs;
-  Col<uint32_t> case_names, case_entries, case_input_ends, case_expected_ends, case_inputs, case_expected;
-  Col<uint32_t> graph_rule_ends, graph_rules, node_devices, node_files, node_lines, node_names,
-      variable_names, variable_types, variable_segments;
-  Col<double> attr_floats, case_rtols, case_atols;
+  KEEL_FILE_COLUMNS(KEEL_COLUMN)
 };
+#undef KEEL_COLUMN
 
 // `data` (aligned to 8) begins with the size prefix; `size` includes it. Checks the flatbuffer, the alignment
 // of columns, that columns of a family have the same length, and that *_ends ascend.
