@@ -19,7 +19,9 @@ DimTable::DimTable() : expressions_(std::make_unique<Expressions>()) {}
 DimTable::DimTable(const DimTable& other)
     : expressions_(std::make_unique<Expressions>(*other.expressions_)) {}
 DimTable::~DimTable() = default;
-void DimTable::CopyFrom(const DimTable& other) { *expressions_ = *other.expressions_; }
+void DimTable::CopyFrom(const DimTable& other) {
+  expressions_ = std::make_unique<Expressions>(*other.expressions_);
+}
 
 absl::StatusOr<Dim> DimTable::Symbol(std::string_view name) {
   if (auto found = FindSymbol(name)) return *found;
@@ -59,47 +61,54 @@ std::optional<size_t> DimTable::symbol_index(Dim d) const {
   return expressions_->atoms[t.atoms[0]].symbol;
 }
 
-absl::StatusOr<Dim> DimTable::Add(Dim a, Dim b) {
-  RETURN_IF_ERROR(expressions_->Check(a));
-  RETURN_IF_ERROR(expressions_->Check(b));
-  Sum out = expressions_->SumOf(a);
-  if (!dims::AddInto(&out, expressions_->SumOf(b), 1)) return dims::Overflow();
-  return expressions_->Intern(std::move(out));
+namespace {
+
+absl::Status CheckBoth(const Expressions& e, Dim a, Dim b) {
+  RETURN_IF_ERROR(e.Check(a));
+  return e.Check(b);
 }
 
-absl::StatusOr<Dim> DimTable::Sub(Dim a, Dim b) {
-  RETURN_IF_ERROR(expressions_->Check(a));
-  RETURN_IF_ERROR(expressions_->Check(b));
-  Sum out = expressions_->SumOf(a);
-  if (!dims::AddInto(&out, expressions_->SumOf(b), -1)) return dims::Overflow();
-  return expressions_->Intern(std::move(out));
+// a + factor * b
+absl::StatusOr<Dim> AddScaled(Expressions& e, Dim a, Dim b, int64_t factor) {
+  RETURN_IF_ERROR(CheckBoth(e, a, b));
+  Sum out = e.SumOf(a);
+  if (!dims::AddInto(&out, e.SumOf(b), factor)) return dims::Overflow();
+  return e.Intern(std::move(out));
 }
+
+// Bounds of a - b.
+Range Difference(const Expressions& e, Dim a, Dim b) {
+  Sum difference = e.SumOf(a);
+  bool known = CheckBoth(e, a, b).ok() && dims::AddInto(&difference, e.SumOf(b), -1);
+  return known ? e.RangeOf(difference) : Range{-dims::kInfinity, dims::kInfinity};
+}
+
+}  // namespace
+
+absl::StatusOr<Dim> DimTable::Add(Dim a, Dim b) { return AddScaled(*expressions_, a, b, 1); }
+absl::StatusOr<Dim> DimTable::Sub(Dim a, Dim b) { return AddScaled(*expressions_, a, b, -1); }
 
 absl::StatusOr<Dim> DimTable::Mul(Dim a, Dim b) {
-  RETURN_IF_ERROR(expressions_->Check(a));
-  RETURN_IF_ERROR(expressions_->Check(b));
+  RETURN_IF_ERROR(CheckBoth(*expressions_, a, b));
   Sum out;
   if (!dims::Product(expressions_->SumOf(a), expressions_->SumOf(b), &out)) return dims::Overflow();
   return expressions_->Intern(std::move(out));
 }
 
 absl::StatusOr<Dim> DimTable::FloorDiv(Dim a, Dim b) {
-  RETURN_IF_ERROR(expressions_->Check(a));
-  RETURN_IF_ERROR(expressions_->Check(b));
+  RETURN_IF_ERROR(CheckBoth(*expressions_, a, b));
   return expressions_->Divide(expressions_->SumOf(a), expressions_->SumOf(b));
 }
 
 absl::StatusOr<Dim> DimTable::Max(Dim a, Dim b) {
-  RETURN_IF_ERROR(expressions_->Check(a));
-  RETURN_IF_ERROR(expressions_->Check(b));
+  RETURN_IF_ERROR(CheckBoth(*expressions_, a, b));
   if (AlwaysLessEqual(a, b)) return b;
   if (AlwaysLessEqual(b, a)) return a;
   return expressions_->InternAtom(AtomKind::kMax, std::min(a, b), std::max(a, b));
 }
 
 absl::StatusOr<Dim> DimTable::Min(Dim a, Dim b) {
-  RETURN_IF_ERROR(expressions_->Check(a));
-  RETURN_IF_ERROR(expressions_->Check(b));
+  RETURN_IF_ERROR(CheckBoth(*expressions_, a, b));
   if (AlwaysLessEqual(a, b)) return a;
   if (AlwaysLessEqual(b, a)) return b;
   return expressions_->InternAtom(AtomKind::kMin, std::min(a, b), std::max(a, b));
@@ -107,23 +116,16 @@ absl::StatusOr<Dim> DimTable::Min(Dim a, Dim b) {
 
 Order DimTable::Compare(Dim a, Dim b) const {
   if (a == b) return Order::kEqual;
-  if (!Contains(a) || !Contains(b)) return Order::kUnknown;
-  Sum difference = expressions_->SumOf(a);
-  if (!dims::AddInto(&difference, expressions_->SumOf(b), -1)) return Order::kUnknown;
-  Range range = expressions_->RangeOf(difference);
+  Range range = Difference(*expressions_, a, b);
   if (range.lo > 0) return Order::kGreater;
-  if (range.hi < 0) return Order::kLess;
-  return Order::kUnknown;
+  return range.hi < 0 ? Order::kLess : Order::kUnknown;
+}
+
+bool DimTable::AlwaysLessEqual(Dim a, Dim b) const {
+  return a == b || Difference(*expressions_, a, b).hi <= 0;
 }
 
 bool DimTable::NeverNegative(Dim d) const { return AlwaysLessEqual(0, d); }
-
-bool DimTable::AlwaysLessEqual(Dim a, Dim b) const {
-  if (a == b) return true;
-  if (!Contains(a) || !Contains(b)) return false;
-  Sum difference = expressions_->SumOf(b);
-  return dims::AddInto(&difference, expressions_->SumOf(a), -1) && expressions_->RangeOf(difference).lo >= 0;
-}
 
 absl::StatusOr<int64_t> DimTable::Evaluate(Dim d, std::span<const int64_t> symbols) const {
   if (!IsSymbolic(d)) return d;
