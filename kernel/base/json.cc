@@ -5,23 +5,17 @@
 #include <cstdio>
 
 namespace keel {
-namespace {
-
-// Length of the UTF-8 sequence at the start of s; 0 if it is invalid.
 size_t Utf8Length(std::string_view s) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
-  size_t n = byte(0) < 0x80                      ? 1
-             : byte(0) >= 0xc2 && byte(0) < 0xe0 ? 2
-             : (byte(0) & 0xf0) == 0xe0          ? 3
-             : byte(0) >= 0xf0 && byte(0) < 0xf5 ? 4
-                                                 : 0;
-  if (n > s.size()) return 0;
+  auto byte = [&](size_t i) { return i < s.size() ? static_cast<uint8_t>(s[i]) : 0u; };
+  unsigned c = byte(0);
+  if (c < 0x80) return 1;
+  size_t n = c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
   for (size_t i = 1; i < n; i++)
     if ((byte(i) & 0xc0) != 0x80) return 0;
-  return n;
+  bool overlong = (c == 0xe0 && byte(1) < 0xa0) || (c == 0xf0 && byte(1) < 0x90);
+  bool beyond = (c == 0xed && byte(1) > 0x9f) || (c == 0xf4 && byte(1) > 0x8f);  // surrogates, > U+10FFFF
+  return overlong || beyond ? 0 : n;
 }
-
-}  // namespace
 
 void Json::Separate() {
   if (!first_) text_ += ',';

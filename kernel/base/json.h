@@ -7,6 +7,9 @@
 
 namespace keel {
 
+// Length of the UTF-8 sequence at the start of s; 0 if it is malformed.
+size_t Utf8Length(std::string_view s);
+
 class Json {
  public:
   Json& BeginObject() { return Open('{'); }

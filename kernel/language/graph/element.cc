@@ -7,6 +7,9 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/strings/escaping.h"
+#include "kernel/language/opset/lexer.h"
+
 namespace keel {
 namespace {
 
@@ -191,12 +194,6 @@ constexpr Row kRows[] = {{nullptr, nullptr, nullptr},
                          {PrintReal<double>, ReadNumber<double>, RealFromDouble<double>}};
 static_assert(std::size(kRows) == static_cast<size_t>(DType::kCount));
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 }  // namespace
 
 std::string PrintElement(DType dtype, const void* element) {
@@ -228,14 +225,7 @@ double ElementToDouble(DType dtype, const void* element) {
 }
 
 std::string PrintHex(const void* data, size_t bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  auto p = static_cast<const uint8_t*>(data);
-  std::string out(bytes * 2, '0');
-  for (size_t i = 0; i < bytes; i++) {
-    out[2 * i] = kDigits[p[i] >> 4];
-    out[2 * i + 1] = kDigits[p[i] & 15];
-  }
-  return out;
+  return absl::BytesToHexString({static_cast<const char*>(data), bytes});
 }
 
 bool ParseHex(std::string_view hex, void* out) {

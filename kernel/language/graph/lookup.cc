@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/base/edit_distance.h"
 #include "kernel/language/graph/element.h"
 #include "kernel/language/graph/graph.h"
 #include "kernel/language/graph/names.h"
@@ -9,29 +10,12 @@
 namespace keel {
 namespace {
 
-// Number of single-character edits, stopping at `limit`.
-size_t Distance(std::string_view a, std::string_view b, size_t limit) {
-  if (a.size() > b.size()) std::swap(a, b);
-  if (b.size() - a.size() >= limit) return limit;
-  std::vector<size_t> row(a.size() + 1);
-  for (size_t i = 0; i <= a.size(); i++) row[i] = i;
-  for (size_t j = 1; j <= b.size(); j++) {
-    size_t diagonal = std::exchange(row[0], j);
-    for (size_t i = 1; i <= a.size(); i++) {
-      size_t change = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[i];
-      row[i] = std::min({row[i] + 1, row[i - 1] + 1, change});
-    }
-  }
-  return std::min(row[a.size()], limit);
-}
-
 std::string CloseNames(const Graph& g, std::string_view name) {
   std::vector<std::string> close;  // distance, name
   size_t limit = std::min<size_t>(name.size() / 2 + 1, 4), looked = 0;
   auto look = [&](const std::string& known) {
     if (known.empty() || ++looked > 10000) return;
-    if (size_t d = Distance(known, name, limit); d < limit) close.push_back(absl::StrCat(d, known));
+    if (size_t d = EditDistance(known, name, limit); d < limit) close.push_back(absl::StrCat(d, known));
   };
   for (const Value& v : g.values) look(v.name);
   for (const std::string& r : g.result_names) look(r);

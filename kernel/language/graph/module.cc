@@ -34,6 +34,15 @@ absl::Status CheckConstant(const Constant& c, const DimTable& dims) {
   return absl::OkStatus();
 }
 
+// "; it has 'a', 'b'": the first names of a list.
+template <typename T>
+std::string NamesOf(const std::vector<T>& list) {
+  std::string names;
+  for (size_t i = 0; i < list.size() && i < 20; i++)
+    absl::StrAppend(&names, i ? "', '" : "; it has '", list[i].name);
+  return names.empty() ? "; it has none" : names + "'";
+}
+
 std::pair<uint8_t, uint64_t> ScalarKey(const Constant& c) {
   uint64_t bits = 0;
   std::memcpy(&bits, c.data, c.bytes);
@@ -160,11 +169,7 @@ absl::StatusOr<uint32_t> Module::AddVariable(std::string_view name, std::shared_
 absl::StatusOr<uint32_t> Module::FindVariable(std::string_view name) const {
   auto it = index->variables.find(name);
   if (it != index->variables.end()) return it->second;
-  std::string names;
-  for (size_t i = 0; i < variables.size() && i < 20; i++)
-    absl::StrAppend(&names, i ? "', '" : "'", variables[i].name);
-  return NotFound("the module has no variable '", name, "'; it has ",
-                  names.empty() ? "none" : absl::StrCat(names, "'"));
+  return NotFound("the module has no variable '", name, "'", NamesOf(variables));
 }
 
 absl::StatusOr<TensorType> Module::VariableType(int64_t number) const {
@@ -213,17 +218,12 @@ absl::Status Module::AddEntry(std::string_view name, const Graph* graph) {
 }
 
 absl::StatusOr<const Entry*> Module::FindEntry(std::string_view name) const {
-  auto list = [this] {
-    std::string names;
-    for (size_t i = 0; i < entries.size() && i < 20; i++)
-      absl::StrAppend(&names, i ? "', '" : "'", entries[i].name);
-    return names.empty() ? std::string("it has none") : absl::StrCat("it has ", names, "'");
-  };
   if (name.empty() && entries.size() == 1) return entries.data();
   if (name.empty())
-    return NotFound("the module does not have exactly one entry, so the entry must be named; ", list());
+    return NotFound("the module does not have exactly one entry, so the entry must be named",
+                    NamesOf(entries));
   auto it = index->entries.find(name);
-  if (it == index->entries.end()) return NotFound("the module has no entry '", name, "'; ", list());
+  if (it == index->entries.end()) return NotFound("the module has no entry '", name, "'", NamesOf(entries));
   return &entries[it->second];
 }
 

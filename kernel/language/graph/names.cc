@@ -2,26 +2,10 @@
 
 #include <charconv>
 
+#include "kernel/base/json.h"
 #include "kernel/language/graph/limits.h"
 
 namespace keel {
-namespace {
-
-// Length of the UTF-8 sequence at the start of s; 0 if it is malformed.
-size_t SequenceLength(std::string_view s) {
-  auto byte = [&](size_t i) { return i < s.size() ? static_cast<uint8_t>(s[i]) : 0u; };
-  unsigned c = byte(0);
-  if (c < 0x80) return 1;
-  size_t n = c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
-  for (size_t i = 1; i < n; i++)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  bool overlong = (c == 0xe0 && byte(1) < 0xa0) || (c == 0xf0 && byte(1) < 0x90);
-  bool beyond = (c == 0xed && byte(1) > 0x9f) || (c == 0xf4 && byte(1) > 0x8f);  // surrogates, > U+10FFFF
-  return overlong || beyond ? 0 : n;
-}
-
-}  // namespace
-
 bool WholeNumber(std::string_view s, uint32_t* out) {
   if (s.empty() || (s.size() > 1 && s[0] == '0') || s[0] == '-') return false;
   auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), *out);
@@ -30,7 +14,7 @@ bool WholeNumber(std::string_view s, uint32_t* out) {
 
 bool IsUtf8(std::string_view s) {
   while (!s.empty()) {
-    size_t n = SequenceLength(s);
+    size_t n = Utf8Length(s);
     if (n == 0) return false;
     s.remove_prefix(n);
   }

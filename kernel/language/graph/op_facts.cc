@@ -2,28 +2,15 @@
 #include "kernel/language/graph/op_facts.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "absl/strings/str_join.h"
+#include "kernel/language/graph/element.h"
 #include "kernel/language/graph/names.h"
 
 namespace keel {
 namespace {
 
 constexpr size_t kMaxAttrs = 64, kMaxAttrBytes = 1 << 20;
-
-std::optional<int64_t> WholeInt(std::string_view s) {
-  int64_t v = 0;
-  auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (error != std::errc() || end != s.data() + s.size()) return std::nullopt;
-  return v;
-}
-std::optional<double> WholeFloat(std::string_view s) {
-  double v = 0;
-  auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (error != std::errc() || end != s.data() + s.size()) return std::nullopt;
-  return v;
-}
 
 AttrValue Scalar(int32_t kind, int64_t i) {
   AttrValue v;
@@ -43,7 +30,7 @@ std::optional<AttrValue> ConstantDefault(const AttrInfo& info) {
       if (text != "true" && text != "false") return std::nullopt;
       return Scalar(info.kind, text == "true");
     case KEEL_ATTR_F64:
-      if (auto f = WholeFloat(text)) return v.f = *f, v;
+      if (ParseElement(DType::kF64, text, &v.f).ok()) return v;
       return std::nullopt;
     case KEEL_ATTR_STR:
       if (text == "\"\"") return v;
@@ -58,9 +45,8 @@ std::optional<AttrValue> ConstantDefault(const AttrInfo& info) {
   }
   bool dims = info.kind == KEEL_ATTR_DIMS;
   if (text == "[]") return v;
-  auto i = WholeInt(text);
-  if (!i) return std::nullopt;
-  return Scalar(dims ? KEEL_ATTR_DIM : info.kind == KEEL_ATTR_I64S ? KEEL_ATTR_I64 : info.kind, *i);
+  if (!ParseElement(DType::kI64, text, &v.i).ok()) return std::nullopt;
+  return Scalar(dims ? KEEL_ATTR_DIM : info.kind == KEEL_ATTR_I64S ? KEEL_ATTR_I64 : info.kind, v.i);
 }
 
 bool AnyHandle(const AttrValue& v) {

@@ -37,10 +37,10 @@ absl::Status FunctionReader::Bodies(int depth, std::string_view node, Call* call
     operands[i].kind = Operand::kTyped;
     operands[i].type.dtype = e.literal.dtype;
   }
-  absl::Status s = CanonicalAttrs(r_.module.index->Facts(*call->op), r_.module.dims, &call->attrs);
-  if (!s.ok()) return r_.Locate(start, s);
-  auto given = BodyParams(*call->op, operands, call->attrs, r_.module.dims);
-  if (!given.ok()) return r_.Locate(start, given.status());
+  RETURN_IF_ERROR(
+      r_.Locate(start, CanonicalAttrs(r_.module.index->Facts(*call->op), r_.module.dims, &call->attrs)));
+  ASSIGN_OR_RETURN(std::vector<TensorType> given,
+                   r_.Locate(start, BodyParams(*call->op, operands, call->attrs, r_.module.dims)));
   std::string own =
       node.empty() ? ResultName(static_cast<NodeId>(graph_->nodes.size()), 0) : std::string(node);
   while (const AttrInfo* attr = AtBody(*call->op)) {
@@ -56,7 +56,7 @@ absl::Status FunctionReader::Bodies(int depth, std::string_view node, Call* call
       ASSIGN_OR_RETURN(Spelling spelling, r_.ReadName("a graph's name"));
       name = spelling.name;
     }
-    ASSIGN_OR_RETURN(uint32_t number, FunctionReader(r_, depth + 1).RunInline(name, *given));
+    ASSIGN_OR_RETURN(uint32_t number, FunctionReader(r_, depth + 1).RunInline(name, given));
     if (!known) {
       call->attrs.push_back({attr->name, {}});
       known = &call->attrs.back();
@@ -70,36 +70,20 @@ absl::Status FunctionReader::Bodies(int depth, std::string_view node, Call* call
   return absl::OkStatus();
 }
 
-absl::Status FunctionReader::InlineParams(const std::vector<TensorType>& given) {
-  RETURN_IF_ERROR(lex_.Expect("("));
-  size_t count = 0;
-  while (!lex_.AtPunct(")")) {
-    ASSIGN_OR_RETURN(Spelling name, r_.ReadName("a parameter's name"));
-    if (count == given.size())
-      return r_.Fail(name.at, absl::StrCat("the body has only ", given.size(), " parameters"));
-    TensorType type = given[count++];
-    if (lex_.Accept(":")) {
-      ASSIGN_OR_RETURN(type, r_.ReadType());
-    }
-    auto value = graph_->AddParam(name.name, std::move(type));
-    if (!value.ok()) return r_.Locate(name.at, value.status());
-    Remember(name, *value);
-    if (!lex_.Accept(",")) break;
-  }
-  if (count != given.size())
-    return lex_.Fail(absl::StrCat("the body has ", given.size(), " parameters, but ", count, " names"));
-  return lex_.Expect(")");
-}
-
 absl::StatusOr<uint32_t> FunctionReader::RunInline(std::string_view name,
                                                    const std::vector<TensorType>& given) {
   Token at = lex_.Peek();
   if (base_ > static_cast<int>(kMaxCallDepth))
     return r_.Fail(at, absl::StrCat("bodies nest more than ", kMaxCallDepth, " deep"));
-  auto graph = r_.module.AddGraph(name);
-  if (!graph.ok()) return r_.Locate(at, graph.status());
-  graph_ = *graph;
-  RETURN_IF_ERROR(InlineParams(given));
+  ASSIGN_OR_RETURN(graph_, r_.Locate(at, r_.module.AddGraph(name)));
+  RETURN_IF_ERROR(lex_.List("(", ")", [&] {
+    size_t i = graph_->params.size();
+    return i < given.size()
+               ? Param(&given[i])
+               : r_.Fail(lex_.Peek(), absl::StrCat("the body has only ", given.size(), " parameters"));
+  }));
+  if (size_t count = graph_->params.size(); count != given.size())
+    return lex_.Fail(absl::StrCat("the body has ", given.size(), " parameters, but ", count, " names"));
   RETURN_IF_ERROR(lex_.Expect("{"));
   while (!lex_.At("yield")) {
     if (lex_.AtPunct("}")) return lex_.Fail("expected yield before the end of a body");

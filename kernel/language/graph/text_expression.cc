@@ -91,21 +91,18 @@ absl::StatusOr<Expr> FunctionReader::CallOrName(int depth) {
     e.kind = Expr::kValue;
     return e;
   }
-  auto op = r_.module.catalogue->Find(name.name, static_cast<uint32_t>(version));
-  if (!op.ok()) return r_.Locate(name.at, op.status());
   e.call = std::make_unique<Call>();
-  e.call->op = *op;
+  ASSIGN_OR_RETURN(e.call->op,
+                   r_.Locate(name.at, r_.module.catalogue->Find(name.name, static_cast<uint32_t>(version))));
   e.kind = Expr::kCall;
   RETURN_IF_ERROR(Operands(depth, e.call.get()));
   if (lex_.AtPunct("{")) {
-    ASSIGN_OR_RETURN(Attrs attrs, r_.ReadAttrs(r_.module.index->Facts(**op)));
+    ASSIGN_OR_RETURN(Attrs attrs, r_.ReadAttrs(r_.module.index->Facts(*e.call->op)));
     std::move(attrs.begin(), attrs.end(), std::back_inserter(e.call->attrs));
   }
   if (lex_.Accept("@")) {
     ASSIGN_OR_RETURN(Spelling device, r_.ReadName("a device's name"));
-    absl::StatusOr<uint32_t> scope = r_.module.DeviceScope(device.name);
-    if (!scope.ok()) return r_.Locate(device.at, scope.status());
-    e.call->device = *scope;
+    ASSIGN_OR_RETURN(e.call->device, r_.Locate(device.at, r_.module.DeviceScope(device.name)));
   }
   RETURN_IF_ERROR(Bodies(depth, own, e.call.get()));
   return e;
@@ -116,11 +113,9 @@ absl::Status FunctionReader::VariableOf(Call* call) {
   const std::string& attr = r_.module.index->Facts(*call->op).var_attr;
   if (attr.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(Spelling name, r_.ReadName("a variable"));
-  absl::StatusOr<uint32_t> number = r_.module.FindVariable(name.name);
-  if (!number.ok()) return r_.Locate(name.at, number.status());
   AttrValue value;
   value.kind = KEEL_ATTR_VAR;
-  value.i = *number;
+  ASSIGN_OR_RETURN(value.i, r_.Locate(name.at, r_.module.FindVariable(name.name)));
   call->attrs.push_back({attr, std::move(value)});
   return lex_.AtPunct(")") ? absl::OkStatus() : lex_.Expect(",");
 }
@@ -143,9 +138,7 @@ absl::StatusOr<Expr> FunctionReader::MakeCall(const Token& at, std::string_view 
   e.at = at;
   e.kind = Expr::kCall;
   e.call = std::make_unique<Call>();
-  auto found = r_.module.catalogue->Find(op, 0);
-  if (!found.ok()) return r_.Locate(at, found.status());
-  e.call->op = *found;
+  ASSIGN_OR_RETURN(e.call->op, r_.Locate(at, r_.module.catalogue->Find(op, 0)));
   e.call->in = std::move(in);
   return e;
 }
@@ -182,11 +175,10 @@ absl::Status FunctionReader::Materialise(const Token& at, Call* call, std::vecto
   }
   Inferred inferred;
   if (weak) {
-    absl::Status s = CanonicalAttrs(r_.module.index->Facts(*call->op), r_.module.dims, &call->attrs);
-    if (s.ok())
-      s = Infer(*call->op, operands, call->attrs, r_.module.dims, &inferred, &r_.module.index->graph_types,
-                &r_.module.index->var_types);
-    if (!s.ok()) return r_.Locate(at, s);
+    ModuleIndex& index = *r_.module.index;
+    RETURN_IF_ERROR(r_.Locate(at, CanonicalAttrs(index.Facts(*call->op), r_.module.dims, &call->attrs)));
+    RETURN_IF_ERROR(r_.Locate(at, Infer(*call->op, operands, call->attrs, r_.module.dims, &inferred,
+                                        &index.graph_types, &index.var_types)));
   }
   for (size_t i = 0; i < operands.size(); i++) {
     Expr& e = call->in[i];

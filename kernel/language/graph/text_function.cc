@@ -11,10 +11,8 @@ absl::Status FunctionReader::Run() {
   Token at = lex_.Peek();
   RETURN_IF_ERROR(lex_.Expect("@"));
   ASSIGN_OR_RETURN(Spelling name, r_.ReadName("a graph's name"));
-  auto graph = r_.module.AddGraph(name.name);
-  if (!graph.ok()) return r_.Locate(at, graph.status());
-  graph_ = *graph;
-  RETURN_IF_ERROR(Params());
+  ASSIGN_OR_RETURN(graph_, r_.Locate(at, r_.module.AddGraph(name.name)));
+  RETURN_IF_ERROR(lex_.List("(", ")", [&] { return Param(nullptr); }));
   RETURN_IF_ERROR(SignatureResults());
   RETURN_IF_ERROR(Rules());
   RETURN_IF_ERROR(lex_.Expect("{"));
@@ -23,18 +21,19 @@ absl::Status FunctionReader::Run() {
   return lex_.Expect("}");
 }
 
-absl::Status FunctionReader::Params() {
-  RETURN_IF_ERROR(lex_.Expect("("));
-  while (!lex_.AtPunct(")")) {
-    ASSIGN_OR_RETURN(Spelling name, r_.ReadName("a parameter's name"));
+// `name: type`. given: the type that it has if it is omitted; null: there is none.
+absl::Status FunctionReader::Param(const TensorType* given) {
+  ASSIGN_OR_RETURN(Spelling name, r_.ReadName("a parameter's name"));
+  TensorType type;
+  if (given && !lex_.AtPunct(":")) {
+    type = *given;
+  } else {
     RETURN_IF_ERROR(lex_.Expect(":"));
-    ASSIGN_OR_RETURN(TensorType type, r_.ReadType());
-    auto value = graph_->AddParam(name.name, std::move(type));
-    if (!value.ok()) return r_.Locate(name.at, value.status());
-    Remember(name, *value);
-    if (!lex_.Accept(",")) break;
+    ASSIGN_OR_RETURN(type, r_.ReadType());
   }
-  return lex_.Expect(")");
+  ASSIGN_OR_RETURN(ValueId value, r_.Locate(name.at, graph_->AddParam(name.name, std::move(type))));
+  Remember(name, value);
+  return absl::OkStatus();
 }
 
 // `-> y: f32[b], f32[]`, optionally in brackets; may be omitted.
@@ -70,7 +69,7 @@ absl::Status FunctionReader::Rules() {
     }
     const char* begin = first.text.data();
     std::string_view text(begin, static_cast<size_t>(last.text.data() + last.text.size() - begin));
-    if (absl::Status s = graph_->AddRule(text); !s.ok()) return r_.Locate(first, s);
+    RETURN_IF_ERROR(r_.Locate(first, graph_->AddRule(text)));
   } while (lex_.Accept(","));
   return absl::OkStatus();
 }
@@ -138,12 +137,12 @@ absl::Status FunctionReader::Return() {
     }
     RETURN_IF_ERROR(Settle(&e));
     std::string_view name = count < signature_.size() ? std::string_view(signature_[count].name) : "";
-    if (absl::Status s = graph_->AddResult(name, e.value); !s.ok()) return r_.Locate(e.at, s);
-    if (count < signature_.size()) {
-      auto merged = MergeTypes(absl::StrCat("result ", count), graph_->values[e.value].type,
-                               signature_[count].type, r_.module.dims);
-      if (!merged.ok()) return r_.Locate(signature_[count].at, merged.status());
-    }
+    RETURN_IF_ERROR(r_.Locate(e.at, graph_->AddResult(name, e.value)));
+    if (count < signature_.size())
+      RETURN_IF_ERROR(r_.Locate(signature_[count].at,
+                                MergeTypes(absl::StrCat("result ", count), graph_->values[e.value].type,
+                                           signature_[count].type, r_.module.dims)
+                                    .status()));
     if (!lex_.Accept(",")) {
       count++;
       break;
@@ -169,9 +168,7 @@ absl::StatusOr<ValueId> FunctionReader::Resolve(const Spelling& s) {
   }
   if (auto it = graph_->by_name.find(s.name); it != graph_->by_name.end()) return it->second;
   auto constant = r_.module.FindConstant(s.name);
-  auto value = constant.ok() ? graph_->AddConstant(*constant) : graph_->Find(s.name);
-  if (!value.ok()) return r_.Locate(s.at, value.status());
-  return *value;
+  return r_.Locate(s.at, constant.ok() ? graph_->AddConstant(*constant) : graph_->Find(s.name));
 }
 
 std::string FunctionReader::GivenName(const Spelling& s, uint32_t result) const {
@@ -221,15 +218,15 @@ absl::StatusOr<NodeId> FunctionReader::Emit(const Token& at, Call call, const st
   RETURN_IF_ERROR(Materialise(at, &call, &in));
   ASSIGN_OR_RETURN(std::vector<std::string> given, GivenNames(names));
   graph_->scope.device = call.device;
-  auto node = graph_->AddNode(call.op, std::move(in), std::move(call.attrs), given, declared);
-  if (!node.ok()) return r_.Locate(at, node.status());
+  ASSIGN_OR_RETURN(NodeId node, r_.Locate(at, graph_->AddNode(call.op, std::move(in), std::move(call.attrs),
+                                                              given, declared)));
   graph_->scope = {};
   written_.resize(graph_->nodes.size());
   for (uint32_t i = 0; i < names.size(); i++)
-    if (!names[i].quoted && names[i].name == ResultName(*node, i)) written_[*node] = true;
-  const std::vector<ValueId>& out = graph_->nodes[*node].out;
+    if (!names[i].quoted && names[i].name == ResultName(node, i)) written_[node] = true;
+  const std::vector<ValueId>& out = graph_->nodes[node].out;
   for (size_t i = 0; i < names.size() && i < out.size(); i++) Remember(names[i], out[i]);
-  return *node;
+  return node;
 }
 
 absl::Status ReadFunction(TextReader& r) { return FunctionReader(r).Run(); }

@@ -41,12 +41,11 @@ class FunctionReader {
     TensorType type;
     Token at;
   };
-  absl::Status Params();
+  absl::Status Param(const TensorType* given);
   absl::Status SignatureResults();
   absl::Status Rules();
   absl::Status Statement();
   absl::Status Return();
-  absl::Status InlineParams(const std::vector<TensorType>& given);
   const AttrInfo* AtBody(const OpDef& op);  // at the label of an inline body
   absl::Status Bodies(int depth, std::string_view node, Call* call);
   std::string BodyName(std::string_view node, std::string_view label) const;

@@ -20,24 +20,21 @@ absl::Status ReadMeta(TextReader& r) {
   ASSIGN_OR_RETURN(Spelling key, r.ReadName("a key"));
   RETURN_IF_ERROR(r.lex.Expect("="));
   ASSIGN_OR_RETURN(std::string value, r.lex.String("a value in quotes"));
-  absl::Status s = r.module.SetMetadata(key.name, value);
-  return s.ok() ? s : r.Locate(at, s);
+  return r.Locate(at, r.module.SetMetadata(key.name, value));
 }
 
 absl::StatusOr<std::string> ReadElements(TextReader& r, DType dtype, uint64_t wanted) {
   Token at = r.lex.Peek();
   std::string bytes;
   uint64_t count = 0, size = SizeOf(dtype), element = 0;
-  RETURN_IF_ERROR(r.lex.Expect("["));
-  while (!r.lex.AtPunct("]")) {
+  RETURN_IF_ERROR(r.lex.List("[", "]", [&]() -> absl::Status {
     Token place = r.lex.Peek();
     ASSIGN_OR_RETURN(Literal literal, r.ReadLiteral());
     RETURN_IF_ERROR(r.Encode(place, literal, dtype, &element));
     bytes.append(reinterpret_cast<const char*>(&element), size);
     count++;
-    if (!r.lex.Accept(",")) break;
-  }
-  RETURN_IF_ERROR(r.lex.Expect("]"));
+    return absl::OkStatus();
+  }));
   if (count != wanted) return r.Fail(at, absl::StrCat("the type has ", wanted, " elements, got ", count));
   return bytes;
 }
@@ -76,10 +73,10 @@ absl::StatusOr<Constant> ReadValue(TextReader& r, std::string_view what, Token* 
   for (Dim d : c.type.dims)
     if (IsSymbolic(d) || d < 0)
       return r.Fail(name.at, absl::StrCat("the dims of a ", what, " are numbers from 0"));
-  auto size = BytesOf(absl::StrCat(what, " '", name.name, "'"), c.type);
-  if (!size.ok()) return r.Locate(name.at, size.status());
+  ASSIGN_OR_RETURN(uint64_t size,
+                   r.Locate(name.at, BytesOf(absl::StrCat(what, " '", name.name, "'"), c.type)));
   RETURN_IF_ERROR(r.lex.Expect("="));
-  ASSIGN_OR_RETURN(std::string bytes, ReadData(r, c.type, *size));
+  ASSIGN_OR_RETURN(std::string bytes, ReadData(r, c.type, size));
   SetData(&c, bytes);
   c.name = name.name;
   return c;
@@ -88,37 +85,30 @@ absl::StatusOr<Constant> ReadValue(TextReader& r, std::string_view what, Token* 
 absl::Status ReadConst(TextReader& r) {
   Token at;
   ASSIGN_OR_RETURN(Constant c, ReadValue(r, "constant", &at));
-  auto added = r.module.AddConstant(std::move(c));
-  return added.ok() ? absl::OkStatus() : r.Locate(at, added.status());
+  return r.Locate(at, r.module.AddConstant(std::move(c)).status());
 }
 
 absl::Status ReadVar(TextReader& r) {
   Token at;
   ASSIGN_OR_RETURN(Constant c, ReadValue(r, "variable", &at));
   ASSIGN_OR_RETURN(ArrayRef value, ArrayOf(c));
-  auto added = r.module.AddVariable(c.name, std::make_shared<Variable>(std::move(value)));
-  return added.ok() ? absl::OkStatus() : r.Locate(at, added.status());
+  auto storage = std::make_shared<Variable>(std::move(value));
+  return r.Locate(at, r.module.AddVariable(c.name, std::move(storage)).status());
 }
 
 // `(x, y) -> (p, _)`: repeats the graph's parameters and names its unnamed results.
 absl::Status ReadEntryNames(TextReader& r, Graph& g) {
   size_t i = 0;
-  RETURN_IF_ERROR(r.lex.Expect("("));
-  for (; !r.lex.AtPunct(")"); i++) {
+  RETURN_IF_ERROR(r.lex.List("(", ")", [&]() -> absl::Status {
     ASSIGN_OR_RETURN(Spelling name, r.ReadName("a parameter's name"));
-    if (i >= g.params.size() || g.values[g.params[i]].name != name.name)
-      return r.Fail(name.at, absl::StrCat("'", name.name, "' is not parameter ", i, " of @", g.name));
-    if (!r.lex.Accept(",")) {
-      i++;
-      break;
-    }
-  }
+    if (i < g.params.size() && g.values[g.params[i]].name == name.name) return i++, absl::OkStatus();
+    return r.Fail(name.at, absl::StrCat("'", name.name, "' is not parameter ", i, " of @", g.name));
+  }));
   if (i != g.params.size())
     return r.lex.Fail(absl::StrCat("@", g.name, " has ", g.params.size(), " parameters"));
-  RETURN_IF_ERROR(r.lex.Expect(")"));
   if (!r.lex.Accept("->")) return absl::OkStatus();
-  RETURN_IF_ERROR(r.lex.Expect("("));
-  for (i = 0; !r.lex.AtPunct(")"); i++) {
+  i = 0;
+  RETURN_IF_ERROR(r.lex.List("(", ")", [&]() -> absl::Status {
     ASSIGN_OR_RETURN(Spelling name, r.ReadName("a result's name"));
     if (i >= g.results.size())
       return r.Fail(name.at, absl::StrCat("@", g.name, " has ", g.results.size(), " results"));
@@ -126,18 +116,14 @@ absl::Status ReadEntryNames(TextReader& r, Graph& g) {
     for (size_t j = 0; j < g.results.size(); j++)
       if (j != i && !given.empty() && g.result_names[j] == given)
         return r.Fail(name.at, "two results have this name");
-    if (!g.result_names[i].empty() && g.result_names[i] != given)
-      return r.Fail(name.at,
-                    absl::StrCat("this result of @", g.name, " is called '", g.result_names[i], "'"));
-    g.result_names[i] = given;
-    if (!r.lex.Accept(",")) {
-      i++;
-      break;
-    }
-  }
-  if (i != g.results.size())
-    return r.lex.Fail(absl::StrCat("@", g.name, " has ", g.results.size(), " results"));
-  return r.lex.Expect(")");
+    std::string& known = g.result_names[i++];
+    if (!known.empty() && known != given)
+      return r.Fail(name.at, absl::StrCat("this result of @", g.name, " is called '", known, "'"));
+    known = given;
+    return absl::OkStatus();
+  }));
+  return i == g.results.size() ? absl::OkStatus()
+                               : r.lex.Fail(absl::StrCat("@", g.name, " has ", g.results.size(), " results"));
 }
 
 absl::Status ReadEntry(TextReader& r) {
@@ -145,31 +131,25 @@ absl::Status ReadEntry(TextReader& r) {
   RETURN_IF_ERROR(r.lex.Expect("="));
   RETURN_IF_ERROR(r.lex.Expect("@"));
   ASSIGN_OR_RETURN(Spelling target, r.ReadName("a graph's name"));
-  auto graph = r.module.FindGraph(target.name);
-  if (!graph.ok()) return r.Locate(target.at, graph.status());
-  if (absl::Status s = r.module.AddEntry(name.name, *graph); !s.ok()) return r.Locate(name.at, s);
-  return r.lex.AtPunct("(") ? ReadEntryNames(r, **graph) : absl::OkStatus();
+  ASSIGN_OR_RETURN(Graph * graph, r.Locate(target.at, r.module.FindGraph(target.name)));
+  RETURN_IF_ERROR(r.Locate(name.at, r.module.AddEntry(name.name, graph)));
+  return r.lex.AtPunct("(") ? ReadEntryNames(r, *graph) : absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<uint32_t>> ReadConstants(TextReader& r) {
   std::vector<uint32_t> out;
-  RETURN_IF_ERROR(r.lex.Expect("("));
-  while (!r.lex.AtPunct(")")) {
+  RETURN_IF_ERROR(r.lex.List("(", ")", [&]() -> absl::Status {
     Token at = r.lex.Peek();
-    absl::StatusOr<uint32_t> number;
     if (r.AtTypedLiteral() || r.AtLiteral()) {
       ASSIGN_OR_RETURN(Literal literal, r.AtTypedLiteral() ? r.ReadTypedLiteral() : r.ReadLiteral());
-      number = AddLiteral(r, at, literal, literal.weak == Operand::kWeakInt ? DType::kI32 : DType::kF32);
-      RETURN_IF_ERROR(number.status());
+      DType dtype = literal.weak == Operand::kWeakInt ? DType::kI32 : DType::kF32;
+      ASSIGN_OR_RETURN(out.emplace_back(), AddLiteral(r, at, literal, dtype));
     } else {
       ASSIGN_OR_RETURN(Spelling name, r.ReadName("a constant"));
-      number = r.module.FindConstant(name.name);
-      if (!number.ok()) return r.Locate(at, number.status());
+      ASSIGN_OR_RETURN(out.emplace_back(), r.Locate(at, r.module.FindConstant(name.name)));
     }
-    out.push_back(*number);
-    if (!r.lex.Accept(",")) break;
-  }
-  RETURN_IF_ERROR(r.lex.Expect(")"));
+    return absl::OkStatus();
+  }));
   return out;
 }
 
@@ -183,20 +163,16 @@ absl::Status ReadCase(TextReader& r) {
   ASSIGN_OR_RETURN(c.inputs, ReadConstants(r));
   RETURN_IF_ERROR(r.lex.Expect("->"));
   ASSIGN_OR_RETURN(c.expected, ReadConstants(r));
-  if (r.lex.Accept("{")) {
-    while (!r.lex.AtPunct("}")) {
+  if (r.lex.AtPunct("{"))
+    RETURN_IF_ERROR(r.lex.List("{", "}", [&]() -> absl::Status {
       Token at = r.lex.Peek();
       ASSIGN_OR_RETURN(std::string_view key, r.lex.Name("rtol or atol"));
       if (key != "rtol" && key != "atol") return r.Fail(at, "expected rtol or atol");
       RETURN_IF_ERROR(r.lex.Expect("="));
-      ASSIGN_OR_RETURN(double value, r.ReadDouble("a number"));
-      (key == "rtol" ? c.rtol : c.atol) = value;
-      if (!r.lex.Accept(",")) break;
-    }
-    RETURN_IF_ERROR(r.lex.Expect("}"));
-  }
-  absl::Status s = r.module.AddCase(std::move(c));
-  return s.ok() ? s : r.Locate(name.at, s);
+      ASSIGN_OR_RETURN((key == "rtol" ? c.rtol : c.atol), r.ReadDouble("a number"));
+      return absl::OkStatus();
+    }));
+  return r.Locate(name.at, r.module.AddCase(std::move(c)));
 }
 
 struct Declaration {

@@ -35,7 +35,7 @@ absl::Status TextReader::Fail(const Token& at, std::string_view message) const {
 }
 
 absl::Status TextReader::Locate(const Token& at, const absl::Status& s) const {
-  return Reword(s, absl::StrCat(at.line, ":", at.column, ": ", s.message()));
+  return s.ok() ? s : Reword(s, absl::StrCat(at.line, ":", at.column, ": ", s.message()));
 }
 
 absl::StatusOr<Spelling> TextReader::ReadName(std::string_view what) {
@@ -53,7 +53,7 @@ absl::StatusOr<Spelling> TextReader::ReadName(std::string_view what) {
     }
     s.name.assign(first.data(), end);
   }
-  if (absl::Status status = CheckName("this", s.name); !status.ok()) return Locate(s.at, status);
+  RETURN_IF_ERROR(Locate(s.at, CheckName("this", s.name)));
   return s;
 }
 
@@ -77,9 +77,7 @@ absl::StatusOr<Dim> TextReader::ReadDim(bool new_symbols) {
   }
   if (std::string unknown = new_symbols ? "" : UnknownSymbol(expression, module.dims); !unknown.empty())
     return Fail(at, absl::StrCat("no type before this declares the dim '", unknown, "'"));
-  auto dim = module.dims.Parse(expression);
-  if (!dim.ok()) return Locate(at, dim.status());
-  return *dim;
+  return Locate(at, module.dims.Parse(expression));
 }
 
 absl::StatusOr<TensorType> TextReader::ReadType() {
@@ -88,15 +86,12 @@ absl::StatusOr<TensorType> TextReader::ReadType() {
   auto dtype = ParseDType(name);
   if (!dtype || *dtype == DType::kNone) return Fail(at, absl::StrCat("'", name, "' is not a dtype"));
   TensorType type{*dtype, {}};
-  RETURN_IF_ERROR(lex.Expect("["));
-  while (!lex.AtPunct("]")) {
+  RETURN_IF_ERROR(lex.List("[", "]", [&]() -> absl::Status {
     if (type.dims.size() == kMaxRank)
       return Fail(at, absl::StrCat("the type has more than ", kMaxRank, " dims"));
-    ASSIGN_OR_RETURN(Dim dim, ReadDim(true));
-    type.dims.push_back(dim);
-    if (!lex.Accept(",")) break;
-  }
-  RETURN_IF_ERROR(lex.Expect("]"));
+    ASSIGN_OR_RETURN(type.dims.emplace_back(), ReadDim(true));
+    return absl::OkStatus();
+  }));
   return type;
 }
 
@@ -116,9 +111,7 @@ absl::StatusOr<double> TextReader::ReadDouble(std::string_view what) {
 absl::StatusOr<int64_t> TextReader::ReadGraph() {
   RETURN_IF_ERROR(lex.Expect("@"));
   ASSIGN_OR_RETURN(Spelling name, ReadName("a graph's name"));
-  auto number = module.GraphNumber(name.name);
-  if (!number.ok()) return Locate(name.at, number.status());
-  return *number;
+  return Locate(name.at, module.GraphNumber(name.name));
 }
 
 absl::StatusOr<AttrValue> TextReader::ReadScalarAttr(const AttrInfo& info, int32_t kind) {
@@ -155,25 +148,17 @@ absl::StatusOr<AttrValue> TextReader::ReadListAttr(int32_t kind) {
   AttrValue v;
   v.kind = kind;
   Token at = lex.Peek();
-  RETURN_IF_ERROR(lex.Expect("["));
-  while (!lex.AtPunct("]")) {
+  RETURN_IF_ERROR(lex.List("[", "]", [&]() -> absl::Status {
     if (v.list.size() + v.floats.size() >= kMaxListed) return Fail(at, "the list is too long");
     if (kind == KEEL_ATTR_F64S) {
-      ASSIGN_OR_RETURN(double f, ReadDouble("a number"));
-      v.floats.push_back(f);
-    } else if (kind == KEEL_ATTR_DIMS) {
-      ASSIGN_OR_RETURN(Dim d, ReadDim(false));
-      v.list.push_back(d);
-    } else if (kind == KEEL_ATTR_GRAPHS) {
-      ASSIGN_OR_RETURN(int64_t graph, ReadGraph());
-      v.list.push_back(graph);
-    } else {
-      ASSIGN_OR_RETURN(int64_t i, lex.Int("an integer"));
-      v.list.push_back(i);
+      ASSIGN_OR_RETURN(v.floats.emplace_back(), ReadDouble("a number"));
+      return absl::OkStatus();
     }
-    if (!lex.Accept(",")) break;
-  }
-  RETURN_IF_ERROR(lex.Expect("]"));
+    ASSIGN_OR_RETURN(v.list.emplace_back(), kind == KEEL_ATTR_DIMS     ? ReadDim(false)
+                                            : kind == KEEL_ATTR_GRAPHS ? ReadGraph()
+                                                                       : lex.Int("an integer"));
+    return absl::OkStatus();
+  }));
   return v;
 }
 
@@ -187,8 +172,7 @@ absl::StatusOr<AttrValue> TextReader::ReadAttrValue(const AttrInfo& info) {
 
 absl::StatusOr<Attrs> TextReader::ReadAttrs(const OpFacts& op) {
   Attrs attrs;
-  RETURN_IF_ERROR(lex.Expect("{"));
-  while (!lex.AtPunct("}")) {
+  RETURN_IF_ERROR(lex.List("{", "}", [&]() -> absl::Status {
     Token at = lex.Peek();
     ASSIGN_OR_RETURN(std::string_view name, lex.Name("an attribute's name"));
     const AttrInfo* info = op.FindAttr(name);
@@ -197,9 +181,8 @@ absl::StatusOr<Attrs> TextReader::ReadAttrs(const OpFacts& op) {
     RETURN_IF_ERROR(lex.Expect("="));
     ASSIGN_OR_RETURN(AttrValue value, ReadAttrValue(*info));
     attrs.push_back({std::string(name), std::move(value)});
-    if (!lex.Accept(",")) break;
-  }
-  RETURN_IF_ERROR(lex.Expect("}"));
+    return absl::OkStatus();
+  }));
   return attrs;
 }
 
@@ -262,8 +245,7 @@ absl::Status TextReader::Encode(const Token& at, const Literal& literal, DType d
     std::copy(literal.bytes.begin(), literal.bytes.end(), static_cast<char*>(element));
     return absl::OkStatus();
   }
-  absl::Status s = ParseElement(dtype, literal.text, element);
-  return s.ok() ? s : Locate(at, s);
+  return Locate(at, ParseElement(dtype, literal.text, element));
 }
 
 }  // namespace keel

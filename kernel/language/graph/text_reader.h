@@ -44,7 +44,13 @@ class TextReader {
   // Encodes one element; the dtype must be known.
   absl::Status Encode(const Token& at, const Literal&, DType dtype, void* element) const;
   absl::Status Fail(const Token& at, std::string_view message) const;
-  absl::Status Locate(const Token& at, const absl::Status&) const;  // prefixes the message with the position
+  // Prefixes the message of an error with the position.
+  absl::Status Locate(const Token& at, const absl::Status&) const;
+  template <typename T>
+  absl::StatusOr<T> Locate(const Token& at, absl::StatusOr<T> result) const {
+    if (result.ok()) return result;
+    return Locate(at, result.status());
+  }
 
   const std::string_view text;
   Lexer lex;

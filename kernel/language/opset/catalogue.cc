@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "embed/core_opset.h"
+#include "kernel/base/edit_distance.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/mutex.h"
 #include "kernel/language/opset/def.h"
@@ -37,20 +38,6 @@ std::vector<Section> SplitSections(std::string_view text) {
   now.text = text.substr(begin);
   out.push_back(now);
   return out;  // the first section precedes the first op
-}
-
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); j++) row[j] = j;
-  for (size_t i = 1; i <= a.size(); i++) {
-    size_t corner = row[0]++;
-    for (size_t j = 1; j <= b.size(); j++) {
-      size_t up = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1])});
-      corner = up;
-    }
-  }
-  return row[b.size()];
 }
 
 }  // namespace
@@ -91,28 +78,19 @@ absl::Status Catalogue::Impl::Header(std::string_view text, std::string_view ori
 absl::Status Catalogue::Impl::AddSection(std::string_view text, std::string_view origin, uint32_t line,
                                          bool core, std::vector<std::shared_ptr<Definition>>* out) const {
   Lexer lex(text, origin, line);
-  lex.Next();  // "op"
-  Token at = lex.Peek();
   auto e = std::make_unique<Definition>();
-  ASSIGN_OR_RETURN(std::string_view name, lex.Name("the op's name"));
-  e->name = name;
-  while (lex.Accept(".")) {
-    ASSIGN_OR_RETURN(name, lex.Name("a name after '.'"));
-    absl::StrAppend(&e->name, ".", name);
-  }
+  Token at = lex.PeekSecond();
+  RETURN_IF_ERROR(opset::ReadHead(lex, &e->name, &e->version));
   if (e->name.size() > kMaxOpName) return lex.FailAt(at, "the op's name is too long");
   if (!core && e->name.find('.') == std::string::npos)
     return lex.FailAt(at, absl::StrCat("an op of a plugin must have a dotted name, like vendor.", e->name));
-  RETURN_IF_ERROR(lex.Expect("since"));
-  ASSIGN_OR_RETURN(int64_t version, lex.Int("a version"));
-  if (version < 1 || version > 1'000'000) return lex.Fail("versions are 1 to 1000000");
-  e->version = static_cast<uint32_t>(version);
   e->line = line;
   e->text = text;
   e->origin = origin;
   for (const auto& other : *out)
     if (other->name == e->name && other->version == e->version)
-      return lex.FailAt(at, absl::StrCat("version ", version, " of this op is defined twice in this text"));
+      return lex.FailAt(at,
+                        absl::StrCat("version ", e->version, " of this op is defined twice in this text"));
   out->push_back(std::move(e));
   return absl::OkStatus();
 }
@@ -170,7 +148,7 @@ std::string Catalogue::Impl::Closest(std::string_view name) const {
   std::string_view best;
   size_t least = std::max<size_t>(2, name.size() / 3) + 1;
   for (const auto& e : entries) {
-    size_t d = EditDistance(name.substr(0, kMaxOpName), e->name);
+    size_t d = EditDistance(name.substr(0, kMaxOpName), e->name, least + 1);
     if (d < least || (d == least && !best.empty() && e->name < best)) {
       least = d;
       best = e->name;

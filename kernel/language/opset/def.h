@@ -171,6 +171,8 @@ inline const OperandDef& OperandAt(const OpDef& def, size_t position) {
   return def.operands[std::min(position, def.operands.size() - 1)];
 }
 
+// Reads "op NAME since N".
+absl::Status ReadHead(Lexer&, std::string* name, uint32_t* version);
 // Parses the text of one op, from "op NAME since N" to its end. `line`: its first line in the file.
 absl::StatusOr<std::unique_ptr<OpDef>> ParseOp(std::string_view text, std::string_view origin, uint32_t line);
 // Replaces names by slots; rejects undefined names and ambiguous patterns.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "kernel/language/opset/def.h"
 
 namespace keel::opset {
@@ -74,10 +75,7 @@ constexpr AttrTypeName kAttrTypes[] = {
 
 // text[begin, end) without trailing blanks.
 std::string Slice(std::string_view text, size_t begin, size_t end) {
-  while (end > begin &&
-         (text[end - 1] == ' ' || text[end - 1] == '\n' || text[end - 1] == '\t' || text[end - 1] == '\r'))
-    end--;
-  return std::string(text.substr(begin, end - begin));
+  return std::string(absl::StripTrailingAsciiWhitespace(text.substr(begin, end - begin)));
 }
 
 class Reader {
@@ -88,12 +86,7 @@ class Reader {
   }
 
   absl::StatusOr<std::unique_ptr<OpDef>> Op() {
-    RETURN_IF_ERROR(lex_.Expect("op"));
-    ASSIGN_OR_RETURN(def_->name, DottedName());
-    RETURN_IF_ERROR(lex_.Expect("since"));
-    ASSIGN_OR_RETURN(int64_t version, lex_.Int("a version"));
-    if (version < 1 || version > 1'000'000) return lex_.Fail("versions are 1 to 1000000");
-    def_->version = static_cast<uint32_t>(version);
+    RETURN_IF_ERROR(ReadHead(lex_, &def_->name, &def_->version));
     while (!lex_.AtEnd()) RETURN_IF_ERROR(Clause());
     return std::move(def_);
   }
@@ -123,16 +116,6 @@ class Reader {
     return (this->*clause->read)();
   }
 
-  absl::StatusOr<std::string> DottedName() {
-    ASSIGN_OR_RETURN(std::string_view first, lex_.Name("the op's name"));
-    std::string name(first);
-    while (lex_.Accept(".")) {
-      ASSIGN_OR_RETURN(std::string_view next, lex_.Name("a name after '.'"));
-      name += "." + std::string(next);
-    }
-    return name;
-  }
-
   template <typename T>
   absl::Status CheckLimit(const std::vector<T>& list) const {
     return list.size() < kMaxDefs ? absl::OkStatus() : lex_.Fail("too many definitions in one op");
@@ -142,8 +125,7 @@ class Reader {
     do {
       RETURN_IF_ERROR(CheckLimit(def_->operands));
       OperandDef o;
-      ASSIGN_OR_RETURN(std::string_view name, lex_.Name("an operand's name"));
-      o.name = name;
+      ASSIGN_OR_RETURN(o.name, lex_.Name("an operand's name"));
       o.variadic = lex_.Accept("...");
       o.optional = !o.variadic && lex_.Accept("?");
       RETURN_IF_ERROR(lex_.Expect(":"));
@@ -166,23 +148,19 @@ class Reader {
   absl::StatusOr<Pattern> ReadPattern() {
     Pattern p;
     size_t begin = lex_.offset();
-    ASSIGN_OR_RETURN(std::string_view dtype, lex_.Name("a dtype, a type variable or 'any'"));
-    p.dtype_name = dtype;
-    p.any = dtype == "any" && !lex_.AtPunct("[");
+    ASSIGN_OR_RETURN(p.dtype_name, lex_.Name("a dtype, a type variable or 'any'"));
+    p.any = p.dtype_name == "any" && !lex_.AtPunct("[");
     if (!p.any) RETURN_IF_ERROR(ReadItems(&p));
     p.text = Slice(text_, begin, lex_.offset());
     return p;
   }
 
   absl::Status ReadItems(Pattern* p) {
-    RETURN_IF_ERROR(lex_.Expect("["));
-    while (!lex_.Accept("]")) {
+    return lex_.List("[", "]", [&]() -> absl::Status {
       RETURN_IF_ERROR(CheckLimit(p->items));
-      ASSIGN_OR_RETURN(Item item, ReadItem(p));
-      p->items.push_back(std::move(item));
-      if (!lex_.Accept(",") && !lex_.AtPunct("]")) return lex_.Fail("expected ',' or ']'");
-    }
-    return absl::OkStatus();
+      ASSIGN_OR_RETURN(p->items.emplace_back(), ReadItem(p));
+      return absl::OkStatus();
+    });
   }
 
   absl::StatusOr<Item> ReadItem(Pattern* p) {
@@ -191,8 +169,7 @@ class Reader {
       item.kind = Item::kMark;
     } else if (lex_.Accept("*")) {
       item.kind = Item::kCollect;
-      ASSIGN_OR_RETURN(std::string_view name, lex_.Name("a name after '*'"));
-      item.expr.text = name;
+      ASSIGN_OR_RETURN(item.expr.text, lex_.Name("a name after '*'"));
     } else {
       ASSIGN_OR_RETURN(item.expr, ParseExpr(lex_));
       bool splice = lex_.Accept(".."), name = item.expr.kind == Expr::kName;
@@ -204,8 +181,7 @@ class Reader {
     }
     if (!lex_.Accept("@")) return item;
     if (!p->axis_name.empty()) return lex_.Fail("a pattern has one '@' at most");
-    ASSIGN_OR_RETURN(std::string_view axis, lex_.Name("an attribute's name after '@'"));
-    p->axis_name = axis;
+    ASSIGN_OR_RETURN(p->axis_name, lex_.Name("an attribute's name after '@'"));
     item.marked = true;
     return item;
   }
@@ -214,8 +190,7 @@ class Reader {
     do {
       RETURN_IF_ERROR(CheckLimit(def_->attrs));
       AttrDef a;
-      ASSIGN_OR_RETURN(std::string_view name, lex_.Name("an attribute's name"));
-      a.name = name;
+      ASSIGN_OR_RETURN(a.name, lex_.Name("an attribute's name"));
       RETURN_IF_ERROR(lex_.Expect(":"));
       size_t begin = lex_.offset();
       RETURN_IF_ERROR(AttrType(&a));
@@ -275,27 +250,19 @@ class Reader {
     do {
       RETURN_IF_ERROR(CheckLimit(def_->results));
       ResultDef r;
-      ASSIGN_OR_RETURN(std::string_view name, lex_.Name("a result's name"));
-      r.name = name;
+      ASSIGN_OR_RETURN(r.name, lex_.Name("a result's name"));
       r.variadic = lex_.Accept("...");
       RETURN_IF_ERROR(lex_.Expect(":"));
-      if (r.variadic && lex_.Accept("of")) {
-        ASSIGN_OR_RETURN(std::string_view graph, lex_.Name("a graph attribute's name after 'of'"));
-        r.typed_by = graph;
-        r.text = absl::StrCat("of ", graph);
-        def_->results.push_back(std::move(r));
-        continue;
+      bool of = r.variadic && lex_.Accept("of"), by = r.variadic && !of && lex_.Accept("by");
+      if (of) {
+        ASSIGN_OR_RETURN(r.typed_by, lex_.Name("a graph attribute's name after 'of'"));
+      } else if (by) {
+        ASSIGN_OR_RETURN(r.rule, lex_.Name("a rule's name after 'by'"));
+      } else {
+        ASSIGN_OR_RETURN(r.pattern, ReadPattern());
       }
-      if (r.variadic && lex_.Accept("by")) {
-        ASSIGN_OR_RETURN(std::string_view rule, lex_.Name("a rule's name after 'by'"));
-        r.rule = rule;
-        r.text = absl::StrCat("by ", rule);
-        def_->results.push_back(std::move(r));
-        continue;
-      }
-      ASSIGN_OR_RETURN(r.pattern, ReadPattern());
-      r.text = r.pattern.text;
-      if (r.variadic) {
+      r.text = of ? "of " + r.typed_by : by ? "by " + r.rule : r.pattern.text;
+      if (r.variadic && !of && !by) {
         RETURN_IF_ERROR(lex_.Expect("for"));
         ASSIGN_OR_RETURN(r.count, ParseExpr(lex_));
       }
@@ -304,15 +271,20 @@ class Reader {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<DTypeSet> ReadSet() {
+    DTypeSet set = 0;
+    while (lex_.AtName() && SetNamed(lex_.Peek().text) != 0) set |= SetNamed(lex_.Next().text);
+    if (!set) return lex_.Fail("expected dtypes or classes (int, uint, float, num, any)");
+    return set;
+  }
+
   absl::Status Type() {
     do {
       RETURN_IF_ERROR(CheckLimit(def_->types));
       TypeVar v;
-      ASSIGN_OR_RETURN(std::string_view name, lex_.Name("a type variable"));
-      v.name = name;
+      ASSIGN_OR_RETURN(v.name, lex_.Name("a type variable"));
       RETURN_IF_ERROR(lex_.Expect(":"));
-      while (lex_.AtName() && SetNamed(lex_.Peek().text) != 0) v.set |= SetNamed(lex_.Next().text);
-      if (v.set == 0) return lex_.Fail("expected dtypes or classes (int, uint, float, num, any)");
+      ASSIGN_OR_RETURN(v.set, ReadSet());
       def_->types.push_back(std::move(v));
     } while (lex_.Accept(","));
     return absl::OkStatus();
@@ -350,8 +322,7 @@ class Reader {
     ASSIGN_OR_RETURN(std::string_view name, lex_.Name("the failure's name"));
     FailDef fail{std::string(name), "", 0};
     if (lex_.Accept("for")) {
-      while (lex_.AtName() && SetNamed(lex_.Peek().text) != 0) fail.dtypes |= SetNamed(lex_.Next().text);
-      if (!fail.dtypes) return lex_.Fail("expected dtypes or classes (int, uint, float, num, any)");
+      ASSIGN_OR_RETURN(fail.dtypes, ReadSet());
     }
     ASSIGN_OR_RETURN(fail.text, lex_.String("the failure's text"));
     def_->fails.push_back(std::move(fail));
@@ -377,8 +348,7 @@ class Reader {
     def_->effect = known->kind;
     lex_.Next();
     if (!lex_.Accept("(")) return absl::OkStatus();
-    ASSIGN_OR_RETURN(std::string_view name, lex_.Name("the attribute that the effect is on"));
-    def_->effect_on = name;
+    ASSIGN_OR_RETURN(def_->effect_on, lex_.Name("the attribute that the effect is on"));
     return lex_.Expect(")");
   }
 
@@ -425,6 +395,20 @@ const Reader::ClauseName Reader::kClauses[kClauseCount] = {
     {"doc", &Reader::Doc},   {"vjp", &Reader::Vjp},           {"body", &Reader::Body}};
 
 }  // namespace
+
+absl::Status ReadHead(Lexer& lex, std::string* name, uint32_t* version) {
+  RETURN_IF_ERROR(lex.Expect("op"));
+  ASSIGN_OR_RETURN(*name, lex.Name("the op's name"));
+  while (lex.Accept(".")) {
+    ASSIGN_OR_RETURN(std::string_view next, lex.Name("a name after '.'"));
+    absl::StrAppend(name, ".", next);
+  }
+  RETURN_IF_ERROR(lex.Expect("since"));
+  ASSIGN_OR_RETURN(int64_t number, lex.Int("a version"));
+  if (number < 1 || number > 1'000'000) return lex.Fail("versions are 1 to 1000000");
+  *version = static_cast<uint32_t>(number);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<OpDef>> ParseOp(std::string_view text, std::string_view origin,
                                                uint32_t line) {

@@ -134,21 +134,18 @@ class Parser {
     out.kind = Expr::kCall;
     RETURN_IF_ERROR(Items("(", ")", &out.parts));
     if (!lex_.AtPunct("{")) return out;
-    lex_.Next();
-    while (!lex_.Accept("}")) {
+    RETURN_IF_ERROR(lex_.List("{", "}", [&]() -> absl::Status {
       ASSIGN_OR_RETURN(std::string_view name, lex_.Name("an attribute's name"));
       RETURN_IF_ERROR(lex_.Expect("="));
       ASSIGN_OR_RETURN(Expr value, Conditional());
       out.attrs.emplace_back(name, std::move(value));
-      if (out.attrs.size() > kMaxParts) return lex_.Fail("too many attributes");
-      if (!lex_.Accept(",") && !lex_.AtPunct("}")) return lex_.Fail("expected ',' or '}'");
-    }
+      return out.attrs.size() > kMaxParts ? lex_.Fail("too many attributes") : absl::OkStatus();
+    }));
     return out;
   }
 
   absl::Status Items(std::string_view open, std::string_view close, std::vector<Expr>* out) {
-    RETURN_IF_ERROR(lex_.Expect(open));
-    while (!lex_.Accept(close)) {
+    return lex_.List(open, close, [&]() -> absl::Status {
       ASSIGN_OR_RETURN(Expr item, Conditional());
       if (lex_.AtPunct("..") || lex_.AtPunct("...")) {
         Expr splice = Make(Expr::kSplice);
@@ -157,11 +154,8 @@ class Parser {
         item = std::move(splice);
       }
       out->push_back(std::move(item));
-      if (out->size() > kMaxParts) return lex_.Fail("the list is too long");
-      if (!lex_.Accept(",") && !lex_.AtPunct(close))
-        return lex_.Fail(absl::StrCat("expected ',' or '", close, "'"));
-    }
-    return absl::OkStatus();
+      return out->size() > kMaxParts ? lex_.Fail("the list is too long") : absl::OkStatus();
+    });
   }
 
   Expr Make(Expr::Kind kind) const {

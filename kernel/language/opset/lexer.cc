@@ -25,13 +25,6 @@ std::string Printable(const Token& t) {
   return absl::StrCat("'", out, t.text.size() > 40 ? "..." : "", "'");
 }
 
-int HexValue(char c) {
-  if (IsDigit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 }  // namespace
 
 Lexer::Lexer(std::string_view text, std::string_view origin, uint32_t first_line)
@@ -153,6 +146,16 @@ absl::Status Lexer::Expect(std::string_view word) {
   return Fail(absl::StrCat("expected '", word, "'"));
 }
 
+absl::Status Lexer::List(std::string_view open, std::string_view close,
+                         absl::FunctionRef<absl::Status()> item) {
+  RETURN_IF_ERROR(Expect(open));
+  while (!Accept(close)) {
+    RETURN_IF_ERROR(item());
+    if (!Accept(",") && !AtPunct(close)) return Fail(absl::StrCat("expected ',' or '", close, "'"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string_view> Lexer::Name(std::string_view what) {
   if (current_.kind != Token::kName) return Fail(absl::StrCat("expected ", what));
   return Next().text;
@@ -199,6 +202,13 @@ absl::Status Lexer::FailAt(const Token& t, std::string_view message) const {
   return Invalid(origin_, colon, t.line, ":", t.column, ": ", message, ", got ", Printable(t), why);
 }
 
+int HexDigit(char c) {
+  if (IsDigit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
 absl::StatusOr<std::string> Unescape(std::string_view quoted) {
   if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"')
     return Invalid("not a quoted string");
@@ -213,9 +223,9 @@ absl::StatusOr<std::string> Unescape(std::string_view quoted) {
     char code = ++i < quoted.size() ? quoted[i] : '\0';
     if (size_t k = kCodes.find(code); k != std::string_view::npos) {
       out += kChars[k];
-    } else if (code == 'x' && i + 2 < quoted.size() && HexValue(quoted[i + 1]) >= 0 &&
-               HexValue(quoted[i + 2]) >= 0) {
-      out += static_cast<char>(HexValue(quoted[i + 1]) * 16 + HexValue(quoted[i + 2]));
+    } else if (code == 'x' && i + 2 < quoted.size() && HexDigit(quoted[i + 1]) >= 0 &&
+               HexDigit(quoted[i + 2]) >= 0) {
+      out += static_cast<char>(HexDigit(quoted[i + 1]) * 16 + HexDigit(quoted[i + 2]));
       i += 2;
     } else {
       return Invalid("unknown escape in a string (known: \\n \\t \\r \\\" \\\\ \\xHH)");

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "kernel/base/status.h"
 
 namespace keel {
@@ -38,6 +39,8 @@ class Lexer {
   bool AtPunct(std::string_view p) const { return current_.kind == Token::kPunct && current_.text == p; }
   bool Accept(std::string_view word);
   absl::Status Expect(std::string_view word);
+  // OPEN item, item ... CLOSE; a comma may follow the last item.
+  absl::Status List(std::string_view open, std::string_view close, absl::FunctionRef<absl::Status()> item);
 
   // `what` describes the expected token in the error: "an op name".
   absl::StatusOr<std::string_view> Name(std::string_view what);
@@ -62,6 +65,7 @@ class Lexer {
   Token current_;
 };
 
+int HexDigit(char c);  // its value; -1: not a hex digit
 // The value of a string token (with quotes): \n \t \r \" \\ and \xHH.
 absl::StatusOr<std::string> Unescape(std::string_view quoted);
 std::string Quote(std::string_view);  // the inverse: "..." with escapes
