@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
 #include "kernel/language/opset/infer_internal.h"
 
 namespace keel {
@@ -58,9 +59,7 @@ absl::Status CheckEntry(const Env& env, const AttrDef& a, int64_t value) {
 absl::Status TakeScalar(const Env& env, const AttrDef& a, const AttrValue& v, Val* out) {
   if (!IsScalar(v)) return WrongKind(env, a, v);
   RETURN_IF_ERROR(CheckEntry(env, a, v.i));
-  out->kind = Val::kInt;
-  out->i = v.i;
-  return absl::OkStatus();
+  return out->Set(Val::kInt, v.i);
 }
 
 absl::Status TakeList(const Env& env, const AttrDef& a, const AttrValue& v, Val* out) {
@@ -75,9 +74,8 @@ absl::Status TakeList(const Env& env, const AttrDef& a, const AttrValue& v, Val*
 
 absl::Status TakeChoice(const Env& env, const AttrDef& a, std::string_view word) {
   if (std::find(a.choices.begin(), a.choices.end(), word) != a.choices.end()) return absl::OkStatus();
-  std::string all;
-  for (const std::string& c : a.choices) absl::StrAppend(&all, all.empty() ? "" : ", ", c);
-  return env.Fail("attribute ", a.name, " is '", word.substr(0, 40), "' but must be one of ", all);
+  return env.Fail("attribute ", a.name, " is '", word.substr(0, 40), "' but must be one of ",
+                  absl::StrJoin(a.choices, ", "));
 }
 
 absl::Status TakeWord(const Env& env, const AttrDef& a, const AttrValue& v, Val* out) {
@@ -94,9 +92,7 @@ absl::Status TakeWord(const Env& env, const AttrDef& a, const AttrValue& v, Val*
 absl::Status TakeFloats(const Env& env, const AttrDef& a, const AttrValue& v, Val* out) {
   if (a.type == AttrDef::kF64) {
     if (v.kind != KEEL_ATTR_F64 && (v.kind != KEEL_ATTR_I64 || IsSymbolic(v.i))) return WrongKind(env, a, v);
-    out->kind = Val::kFloat;
-    out->f = v.kind == KEEL_ATTR_F64 ? v.f : static_cast<double>(v.i);
-    return absl::OkStatus();
+    return out->SetFloat(v.kind == KEEL_ATTR_F64 ? v.f : static_cast<double>(v.i));
   }
   if (v.kind != KEEL_ATTR_F64S && !(IsList(v) && v.list.empty())) return WrongKind(env, a, v);
   if (v.floats.size() > kMaxList)
@@ -106,43 +102,44 @@ absl::Status TakeFloats(const Env& env, const AttrDef& a, const AttrValue& v, Va
   return absl::OkStatus();
 }
 
-absl::Status Take(const Env& env, const AttrDef& a, const AttrValue& v, Val* out) {
-  switch (a.type) {
-    case AttrDef::kBool:
-    case AttrDef::kStr:
-    case AttrDef::kEnum:
-    case AttrDef::kDType:
-      return TakeWord(env, a, v, out);
-    case AttrDef::kF64:
-    case AttrDef::kF64List:
-      return TakeFloats(env, a, v, out);
-    case AttrDef::kGraph:
-    case AttrDef::kVar:
-      if (v.kind != KindOf(a.type)) return WrongKind(env, a, v);
-      out->kind = Val::kInt;
-      out->i = v.i;
-      return absl::OkStatus();
-    case AttrDef::kGraphList:
-      if (v.kind != KEEL_ATTR_GRAPHS) return WrongKind(env, a, v);
-      out->kind = Val::kList;
-      out->list.assign(v.list.begin(), v.list.end());
-      return out->list.size() <= kMaxList
-                 ? absl::OkStatus()
-                 : env.Fail("attribute ", a.name, " has more than ", kMaxList, " entries");
-    case AttrDef::kI64:
-    case AttrDef::kDim:
-    case AttrDef::kAxis:
-    case AttrDef::kAxisOf:
-    case AttrDef::kRankOf:
-      return TakeScalar(env, a, v, out);
-    case AttrDef::kI64Each:
-    case AttrDef::kDimEach:
-    case AttrDef::kAxesOf:
-      return IsScalar(v) ? TakeScalar(env, a, v, out) : TakeList(env, a, v, out);
-    default:
-      return TakeList(env, a, v, out);
-  }
+// One or an entry per dim of a group.
+absl::Status TakeEach(const Env& env, const AttrDef& a, const AttrValue& v, Val* out) {
+  return IsScalar(v) ? TakeScalar(env, a, v, out) : TakeList(env, a, v, out);
 }
+
+// The number of a graph or variable; numbers of graphs.
+absl::Status TakeNumber(const Env& env, const AttrDef& a, const AttrValue& v, Val* out) {
+  if (v.kind != KindOf(a.type)) return WrongKind(env, a, v);
+  return out->Set(Val::kInt, v.i);
+}
+absl::Status TakeNumbers(const Env& env, const AttrDef& a, const AttrValue& v, Val* out) {
+  if (v.kind != KindOf(a.type)) return WrongKind(env, a, v);
+  if (v.list.size() > kMaxList)
+    return env.Fail("attribute ", a.name, " has more than ", kMaxList, " entries");
+  return out->SetList(List(v.list.begin(), v.list.end()));
+}
+
+// One row per AttrDef::Type, in enum order.
+struct TypeRow {
+  int32_t kind;  // after inference
+  absl::Status (*take)(const Env&, const AttrDef&, const AttrValue&, Val*);
+  bool grouped = false;  // resolved after the operands are matched
+};
+constexpr TypeRow kTypes[] = {
+    {KEEL_ATTR_BOOL, TakeWord},        {KEEL_ATTR_I64, TakeScalar},     {KEEL_ATTR_F64, TakeFloats},
+    {KEEL_ATTR_STR, TakeWord},         {KEEL_ATTR_DTYPE, TakeWord},     {KEEL_ATTR_DIM, TakeScalar},
+    {KEEL_ATTR_STR, TakeWord},         // kEnum
+    {KEEL_ATTR_I64S, TakeEach, true},  // kI64Each
+    {KEEL_ATTR_DIMS, TakeEach, true},  // kDimEach
+    {KEEL_ATTR_I64S, TakeList},        {KEEL_ATTR_DIMS, TakeList},      {KEEL_ATTR_F64S, TakeFloats},
+    {KEEL_ATTR_DIMS, TakeList, true},   // kShape
+    {KEEL_ATTR_I64, TakeScalar},        // kAxis
+    {KEEL_ATTR_I64, TakeScalar, true},  // kAxisOf
+    {KEEL_ATTR_I64S, TakeEach, true},   // kAxesOf
+    {KEEL_ATTR_I64S, TakeList, true},   // kPermOf
+    {KEEL_ATTR_I64, TakeScalar},        // kRankOf
+    {KEEL_ATTR_GRAPH, TakeNumber},     {KEEL_ATTR_GRAPHS, TakeNumbers}, {KEEL_ATTR_VAR, TakeNumber}};
+static_assert(std::size(kTypes) == AttrDef::kVar + 1);
 
 absl::Status TakeDefault(Env& env, const AttrDef& a, Val* out) {
   if (!a.has_default) return env.Fail("attribute ", a.name, " (", a.type_text, ") must be given");
@@ -162,31 +159,10 @@ absl::Status TakeDefault(Env& env, const AttrDef& a, Val* out) {
 
 // Checks that a default has the kind that ExportAttrs expects. (Given values are checked by Take.)
 absl::Status CheckForm(const Env& env, const AttrDef& a, const Val& v) {
-  Val::Kind want = Val::kInt;
-  switch (KindOf(a.type)) {
-    case KEEL_ATTR_BOOL:
-      want = Val::kBool;
-      break;
-    case KEEL_ATTR_F64:
-      want = Val::kFloat;
-      break;
-    case KEEL_ATTR_STR:
-      want = Val::kStr;
-      break;
-    case KEEL_ATTR_DTYPE:
-      want = Val::kDType;
-      break;
-    case KEEL_ATTR_F64S:
-      want = Val::kFloats;
-      break;
-    case KEEL_ATTR_I64S:
-    case KEEL_ATTR_DIMS:
-    case KEEL_ATTR_GRAPHS:
-      want = Val::kList;
-      break;
-    default:
-      break;
-  }
+  constexpr Val::Kind kForms[] = {Val::kNone,  Val::kBool, Val::kInt,  Val::kFloat,  Val::kStr,
+                                  Val::kDType, Val::kInt,  Val::kList, Val::kFloats, Val::kList,
+                                  Val::kInt,   Val::kInt,  Val::kList};  // by KEEL_ATTR_*
+  const Val::Kind want = kForms[KindOf(a.type)];
   if (v.kind != want) return env.Fail("the default of attribute ", a.name, " is not ", a.type_text);
   if (a.type == AttrDef::kRankOf && (v.i < 0 || v.i > KEEL_MAX_RANK))
     return env.Fail("attribute ", a.name, " is not in [0, ", KEEL_MAX_RANK, "]");
@@ -253,54 +229,8 @@ absl::Status SettleShape(Env& env, const AttrDef& a, Val* v) {
 
 }  // namespace
 
-int32_t KindOf(AttrDef::Type type) {
-  switch (type) {
-    case AttrDef::kBool:
-      return KEEL_ATTR_BOOL;
-    case AttrDef::kF64:
-      return KEEL_ATTR_F64;
-    case AttrDef::kStr:
-    case AttrDef::kEnum:
-      return KEEL_ATTR_STR;
-    case AttrDef::kDType:
-      return KEEL_ATTR_DTYPE;
-    case AttrDef::kGraph:
-      return KEEL_ATTR_GRAPH;
-    case AttrDef::kGraphList:
-      return KEEL_ATTR_GRAPHS;
-    case AttrDef::kVar:
-      return KEEL_ATTR_VAR;
-    case AttrDef::kDim:
-      return KEEL_ATTR_DIM;
-    case AttrDef::kF64List:
-      return KEEL_ATTR_F64S;
-    case AttrDef::kDimEach:
-    case AttrDef::kDimList:
-    case AttrDef::kShape:
-      return KEEL_ATTR_DIMS;
-    case AttrDef::kI64Each:
-    case AttrDef::kI64List:
-    case AttrDef::kAxesOf:
-    case AttrDef::kPermOf:
-      return KEEL_ATTR_I64S;
-    default:
-      return KEEL_ATTR_I64;
-  }
-}
-
-bool NeedsGroup(AttrDef::Type type) {
-  switch (type) {
-    case AttrDef::kI64Each:
-    case AttrDef::kDimEach:
-    case AttrDef::kShape:
-    case AttrDef::kAxisOf:
-    case AttrDef::kAxesOf:
-    case AttrDef::kPermOf:
-      return true;
-    default:
-      return false;
-  }
-}
+int32_t KindOf(AttrDef::Type type) { return kTypes[type].kind; }
+bool NeedsGroup(AttrDef::Type type) { return kTypes[type].grouped; }
 
 absl::Status BindAttrs(Env& env, const Attrs& given) {
   size_t used = 0;
@@ -308,7 +238,7 @@ absl::Status BindAttrs(Env& env, const Attrs& given) {
     Val* v = &env.slots[a.slot];
     if (const AttrValue* g = given.empty() ? nullptr : FindAttr(given, a.name)) {
       used++;
-      RETURN_IF_ERROR(Take(env, a, *g, v));
+      RETURN_IF_ERROR(kTypes[a.type].take(env, a, *g, v));
     } else if (!NeedsGroup(a.type)) {
       RETURN_IF_ERROR(TakeDefault(env, a, v));
     }
@@ -357,14 +287,18 @@ void ExportAttrs(const Env& env, Attrs* out) {
     const Val& v = env.slots[a.slot];
     Attr& to = (*out)[i];
     to.name = a.name;
-    to.value.kind = KindOf(a.type);
-    to.value.i = v.kind == Val::kInt || v.kind == Val::kBool || v.kind == Val::kDType ? v.i : 0;
-    to.value.f = v.kind == Val::kFloat ? v.f : 0;
-    to.value.s.assign(v.s);
-    to.value.list.clear();
-    if (v.kind == Val::kList) to.value.list.assign(v.list.begin(), v.list.end());
-    to.value.floats.assign(v.floats.begin(), v.floats.end());
+    Export(v, KindOf(a.type), &to.value);
   }
+}
+
+void Export(const Val& v, int32_t kind, AttrValue* to) {
+  to->kind = kind;
+  to->i = v.kind == Val::kInt || v.kind == Val::kBool || v.kind == Val::kDType ? v.i : 0;
+  to->f = v.kind == Val::kFloat ? v.f : kind == KEEL_ATTR_F64 ? static_cast<double>(v.i) : 0;
+  to->s.assign(v.s);
+  to->list.clear();
+  if (v.kind == Val::kList) to->list.assign(v.list.begin(), v.list.end());
+  to->floats.assign(v.floats.begin(), v.floats.end());
 }
 
 }  // namespace keel::opset

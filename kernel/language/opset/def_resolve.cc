@@ -281,10 +281,10 @@ class Resolver {
     if (!e->function) return FailAt(*e, absl::StrCat("'", e->text, "' is not a shape function"));
     if (!e->attrs.empty())
       return FailAt(*e, absl::StrCat("the shape function ", e->text, " has no attributes"));
-    if (e->parts.size() < e->function->least || e->parts.size() > e->function->most)
-      return FailAt(
-          *e, absl::StrCat(e->text, " takes ", e->function->least, " arguments, not ", e->parts.size()));
-    if (!e->function->names) {
+    size_t wanted = e->function->arguments.size();
+    if (e->parts.size() != wanted)
+      return FailAt(*e, absl::StrCat(e->text, " takes ", wanted, " arguments, not ", e->parts.size()));
+    if (e->function->arguments != "n") {
       for (Expr& part : e->parts) RETURN_IF_ERROR(Static(&part));
       return absl::OkStatus();
     }

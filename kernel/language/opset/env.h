@@ -22,6 +22,22 @@ struct Val {
   List list;
   std::string_view s;              // borrowed from the definition or the given attributes
   std::span<const double> floats;  // borrowed from there, too
+
+  absl::Status Set(Kind set, int64_t number) {
+    kind = set;
+    i = number;
+    return absl::OkStatus();
+  }
+  absl::Status SetFloat(double number) {
+    kind = kFloat;
+    f = number;
+    return absl::OkStatus();
+  }
+  absl::Status SetList(List entries) {
+    kind = kList;
+    list = std::move(entries);
+    return absl::OkStatus();
+  }
 };
 
 // Truth of a condition on dims. kUnknown: it depends on symbols.

@@ -17,21 +17,11 @@ absl::Status MapZip(Env& env, const Val& a, const Val& b, std::string_view op, V
   if (x.scalar && y.scalar) {
     int64_t result = 0;
     RETURN_IF_ERROR(each(x[0], y[0], &result));
-    out->kind = Val::kInt;
-    out->i = result;
-    return absl::OkStatus();
+    return out->Set(Val::kInt, result);
   }
   List results(size);
   for (size_t i = 0; i < size; i++) RETURN_IF_ERROR(each(x[i], y[i], &results[i]));
-  out->kind = Val::kList;
-  out->list = std::move(results);
-  return absl::OkStatus();
-}
-
-absl::Status EvalArgs(const Expr& e, Env& env, absl::InlinedVector<Val, 3>* out) {
-  out->resize(e.parts.size());
-  for (size_t i = 0; i < e.parts.size(); i++) RETURN_IF_ERROR(Eval(e.parts[i], env, &(*out)[i]));
-  return absl::OkStatus();
+  return out->SetList(std::move(results));
 }
 
 // dims(x) and given(x) for a name bound in the block.
@@ -39,9 +29,7 @@ absl::Status EvalLocal(const Expr& e, Env& env, Val* out) {
   if (!env.locals) return env.Fail("'", e.function->name, "' requires an operand's name");
   if (e.function->name == "given") {
     ASSIGN_OR_RETURN(bool given, env.locals->IsGiven(e.parts[0].text));
-    out->kind = Val::kBool;
-    out->i = given;
-    return absl::OkStatus();
+    return out->Set(Val::kBool, given);
   }
   if (e.function->name != "dims") return LocalDims::OutsideRule(e.text);
   ASSIGN_OR_RETURN(Dims dims, env.locals->DimsOf(e.parts[0].text));
@@ -59,22 +47,16 @@ absl::Status EvalSpecial(const Expr& e, Env& env, Val* out) {
     RETURN_IF_ERROR(EvalList(e.parts[1], env, &b));
     Truth truth = Fits(env, a, b, [](Dim, Dim) {});
     if (truth == Truth::kUnknown) return env.Fail("fits(...) depends on symbols where it must be known");
-    out->kind = Val::kBool;
-    out->i = truth == Truth::kTrue;
-    return absl::OkStatus();
+    return out->Set(Val::kBool, truth == Truth::kTrue);
   }
   if (arg.ref != Expr::kOperand) return EvalLocal(e, env, out);
   bool present = arg.index < env.operands.size() && env.operands[arg.index].kind != Operand::kAbsent;
   if (e.function->name == "given") {
-    out->kind = Val::kBool;
-    out->i = present;
-    return absl::OkStatus();
+    return out->Set(Val::kBool, present);
   }
   if (!present) return env.Fail(e.text, "(", arg.text, ") of an omitted operand");
   if (e.function->name == "dtype") {
-    out->kind = Val::kDType;
-    out->i = static_cast<int64_t>(env.operands[arg.index].type.dtype);
-    return absl::OkStatus();
+    return out->Set(Val::kDType, static_cast<int64_t>(env.operands[arg.index].type.dtype));
   }
   if (e.function->name != "dims")
     return env.locals ? env.locals->Query(e.text, arg.index, out) : LocalDims::OutsideRule(e.text);
@@ -97,9 +79,7 @@ absl::Status EvalItems(const Expr& e, Env& env, Val* out) {
       return env.Fail("a list contains integers and dims");
     if (items.size() > kMaxList) return env.Fail("a list is longer than ", kMaxList);
   }
-  out->kind = Val::kList;
-  out->list = std::move(items);
-  return absl::OkStatus();
+  return out->SetList(std::move(items));
 }
 
 absl::Status EvalName(const Expr& e, Env& env, Val* out) {
@@ -109,21 +89,13 @@ absl::Status EvalName(const Expr& e, Env& env, Val* out) {
       *out = env.slots[e.index];
       return absl::OkStatus();
     case Expr::kType:
-      out->kind = Val::kDType;
-      out->i = static_cast<int64_t>(env.types[e.index]);
-      return absl::OkStatus();
+      return out->Set(Val::kDType, static_cast<int64_t>(env.types[e.index]));
     case Expr::kDType:
-      out->kind = Val::kDType;
-      out->i = e.index;
-      return absl::OkStatus();
+      return out->Set(Val::kDType, e.index);
     case Expr::kBool:
-      out->kind = Val::kBool;
-      out->i = e.index;
-      return absl::OkStatus();
+      return out->Set(Val::kBool, e.index);
     case Expr::kNumber:
-      out->kind = Val::kFloat;
-      out->f = e.f;
-      return absl::OkStatus();
+      return out->SetFloat(e.f);
     default:
       return env.Fail("'", e.text, "' is not a static name");
   }
@@ -133,9 +105,7 @@ absl::Status EvalNeg(const Expr& e, Env& env, Val* out) {
   Val v, zero;
   RETURN_IF_ERROR(Eval(e.parts[0], env, &v));
   if (v.kind == Val::kFloat) {
-    out->kind = Val::kFloat;
-    out->f = -v.f;
-    return absl::OkStatus();
+    return out->SetFloat(-v.f);
   }
   zero.kind = Val::kInt;
   return MapZip(env, zero, v, "-", out,
@@ -164,9 +134,7 @@ absl::Status EvalBinary(const Expr& e, Env& env, Val* out) {
     RETURN_IF_ERROR(EvalBool(e.parts[0], env, &a));
     bool decided = a == (e.op == BinOp::kOr);
     if (!decided) RETURN_IF_ERROR(EvalBool(e.parts[1], env, &b));
-    out->kind = Val::kBool;
-    out->i = decided ? a : b;
-    return absl::OkStatus();
+    return out->Set(Val::kBool, decided ? a : b);
   }
   Val a, b;
   RETURN_IF_ERROR(Eval(e.parts[0], env, &a));
@@ -176,9 +144,7 @@ absl::Status EvalBinary(const Expr& e, Env& env, Val* out) {
     RETURN_IF_ERROR(CompareVals(env, e.op, a, b, &truth));
     if (truth == Truth::kUnknown)
       return env.Fail("'", Info(e.op).text, "' depends on symbols where it must be known");
-    out->kind = Val::kBool;
-    out->i = truth == Truth::kTrue;
-    return absl::OkStatus();
+    return out->Set(Val::kBool, truth == Truth::kTrue);
   }
   if ((a.kind == Val::kFloat || b.kind == Val::kFloat || e.op == BinOp::kDiv) && IsNumberOrFloat(a) &&
       IsNumberOrFloat(b))
@@ -189,22 +155,15 @@ absl::Status EvalBinary(const Expr& e, Env& env, Val* out) {
 
 absl::Status EvalCall(const Expr& e, Env& env, Val* out) {
   if (!e.function) return env.Fail("'", e.text, "' is not a shape function");
-  if (!e.function->call) return EvalSpecial(e, env, out);
-  absl::InlinedVector<Val, 3> args;
-  RETURN_IF_ERROR(EvalArgs(e, env, &args));
-  if (e.function->name == "max" || e.function->name == "min") {
-    bool max = e.function->name == "max";
-    return MapZip(env, args[0], args[1], e.function->name, out,
-                  [&](int64_t a, int64_t b, int64_t* r) { return MaxMin(env, max, a, b, r); });
-  }
-  if (e.function->name == "ceildiv")
-    return MapZip(env, args[0], args[1], "ceildiv", out, [&](int64_t a, int64_t b, int64_t* r) {
-      int64_t up = 0;
-      RETURN_IF_ERROR(Arith(env, BinOp::kSub, b, 1, &up));
-      RETURN_IF_ERROR(Arith(env, BinOp::kAdd, a, up, &up));
-      return Arith(env, BinOp::kFloorDiv, up, b, r);
-    });
-  return e.function->call(env, args, out);
+  const Function& f = *e.function;
+  if (!f.call && !f.each) return EvalSpecial(e, env, out);
+  absl::InlinedVector<Val, 3> args(e.parts.size());
+  for (size_t i = 0; i < args.size(); i++) RETURN_IF_ERROR(Eval(e.parts[i], env, &args[i]));
+  if (f.each)
+    return MapZip(env, args[0], args[1], f.name, out,
+                  [&](int64_t a, int64_t b, int64_t* r) { return f.each(env, a, b, r); });
+  RETURN_IF_ERROR(CheckArguments(env, f, args));
+  return f.call(env, args, out);
 }
 
 }  // namespace
@@ -212,13 +171,9 @@ absl::Status EvalCall(const Expr& e, Env& env, Val* out) {
 absl::Status Eval(const Expr& e, Env& env, Val* out) {
   switch (e.kind) {
     case Expr::kInt:
-      out->kind = Val::kInt;
-      out->i = e.i;
-      return absl::OkStatus();
+      return out->Set(Val::kInt, e.i);
     case Expr::kFloat:
-      out->kind = Val::kFloat;
-      out->f = e.f;
-      return absl::OkStatus();
+      return out->SetFloat(e.f);
     case Expr::kString:
       out->kind = Val::kStr;
       out->s = e.text;
@@ -232,9 +187,7 @@ absl::Status Eval(const Expr& e, Env& env, Val* out) {
     case Expr::kNot: {
       bool b = false;
       RETURN_IF_ERROR(EvalBool(e.parts[0], env, &b));
-      out->kind = Val::kBool;
-      out->i = !b;
-      return absl::OkStatus();
+      return out->Set(Val::kBool, !b);
     }
     case Expr::kBinary:
       return EvalBinary(e, env, out);

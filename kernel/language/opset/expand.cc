@@ -10,38 +10,12 @@ namespace {
 
 using Value = BodySink::Value;
 
-AttrValue ToAttr(const Val& v, int32_t kind) {
-  AttrValue out;
-  out.kind = kind;
-  out.i = v.kind == Val::kInt || v.kind == Val::kBool || v.kind == Val::kDType ? v.i : 0;
-  out.f = v.kind == Val::kFloat ? v.f : v.kind == Val::kInt ? static_cast<double>(v.i) : 0;
-  out.s = std::string(v.s);
-  out.list.assign(v.list.begin(), v.list.end());
-  out.floats.assign(v.floats.begin(), v.floats.end());
-  return out;
-}
-
 // The attribute kind of a static value; `wanted` (of the op's definition) distinguishes dims from integers.
 int32_t OwnKind(const Val& v, int32_t wanted) {
-  switch (v.kind) {
-    case Val::kInt:
-      return wanted == KEEL_ATTR_F64 || wanted == KEEL_ATTR_DIM ? wanted : KEEL_ATTR_I64;
-    case Val::kFloat:
-      return KEEL_ATTR_F64;
-    case Val::kBool:
-      return KEEL_ATTR_BOOL;
-    case Val::kStr:
-      return KEEL_ATTR_STR;
-    case Val::kDType:
-      return KEEL_ATTR_DTYPE;
-    case Val::kList:
-      return wanted == KEEL_ATTR_DIMS ? wanted : KEEL_ATTR_I64S;
-    case Val::kFloats:
-      return KEEL_ATTR_F64S;
-    case Val::kNone:
-      break;
-  }
-  return KEEL_ATTR_NONE;
+  constexpr int32_t kKinds[] = {KEEL_ATTR_NONE, KEEL_ATTR_I64,   KEEL_ATTR_F64,  KEEL_ATTR_BOOL,
+                                KEEL_ATTR_STR,  KEEL_ATTR_DTYPE, KEEL_ATTR_I64S, KEEL_ATTR_F64S};
+  bool number = v.kind == Val::kInt && (wanted == KEEL_ATTR_F64 || wanted == KEEL_ATTR_DIM);
+  return number || (v.kind == Val::kList && wanted == KEEL_ATTR_DIMS) ? wanted : kKinds[v.kind];
 }
 
 }  // namespace
@@ -242,7 +216,7 @@ absl::StatusOr<Attrs> Expander::CallAttrs(const OpDef& def, const Expr& e) {
     } else {
       RETURN_IF_ERROR(Eval(expr, env_, &v));
     }
-    out.push_back({name, ToAttr(v, OwnKind(v, wanted))});
+    Export(v, OwnKind(v, wanted), &out.emplace_back(Attr{name, {}}).value);
   }
   SortAttrs(&out);
   return out;

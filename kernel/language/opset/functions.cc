@@ -12,33 +12,14 @@ namespace {
 
 using Args = std::span<const Val>;
 
-absl::Status RequireList(const Env& env, const Val& v, std::string_view function) {
-  return v.kind == Val::kList ? absl::OkStatus() : env.Fail(function, " requires a list");
-}
-
-void SetInt(int64_t i, Val* out) {
-  out->kind = Val::kInt;
-  out->i = i;
-}
-void SetList(List list, Val* out) {
-  out->kind = Val::kList;
-  out->list = std::move(list);
-}
-
 absl::Status Bcast(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(RequireList(env, args[0], "bcast"));
-  RETURN_IF_ERROR(RequireList(env, args[1], "bcast"));
   List list;
   RETURN_IF_ERROR(Broadcast(env, args[0].list, args[1].list, &list));
-  SetList(std::move(list), out);
-  return absl::OkStatus();
+  return out->SetList(std::move(list));
 }
 
 // The dims after a reduction over sorted axes: 1 if kept, otherwise removed.
-absl::Status Reduced(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(RequireList(env, args[0], "reduced"));
-  RETURN_IF_ERROR(RequireList(env, args[1], "reduced"));
-  if (args[2].kind != Val::kBool) return env.Fail("reduced requires a bool");
+absl::Status Reduced(Env&, Args args, Val* out) {
   List list;
   for (size_t i = 0; i < args[0].list.size(); i++) {
     bool gone =
@@ -48,47 +29,37 @@ absl::Status Reduced(Env& env, Args args, Val* out) {
     else if (args[2].i)
       list.push_back(1);
   }
-  SetList(std::move(list), out);
-  return absl::OkStatus();
+  return out->SetList(std::move(list));
 }
 
 absl::Status Pick(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(RequireList(env, args[0], "pick"));
-  RETURN_IF_ERROR(RequireList(env, args[1], "pick"));
   List list;
   for (int64_t i : args[1].list) {
     if (i < 0 || i >= static_cast<int64_t>(args[0].list.size()))
       return env.Fail("index ", env.Print(i), " of a list of ", args[0].list.size());
     list.push_back(args[0].list[static_cast<size_t>(i)]);
   }
-  SetList(std::move(list), out);
-  return absl::OkStatus();
+  return out->SetList(std::move(list));
 }
 
 absl::Status Total(Env& env, const Val& v, BinOp op, int64_t start, int64_t* out) {
-  RETURN_IF_ERROR(RequireList(env, v, op == BinOp::kAdd ? "sum" : "prod"));
   *out = start;
   for (int64_t i : v.list) RETURN_IF_ERROR(Arith(env, op, *out, i, out));
   return absl::OkStatus();
 }
 absl::Status Sum(Env& env, Args args, Val* out) {
-  int64_t total = 0;
-  RETURN_IF_ERROR(Total(env, args[0], BinOp::kAdd, 0, &total));
-  SetInt(total, out);
-  return absl::OkStatus();
+  out->kind = Val::kInt;
+  return Total(env, args[0], BinOp::kAdd, 0, &out->i);
 }
 absl::Status Prod(Env& env, Args args, Val* out) {
-  int64_t total = 0;
-  RETURN_IF_ERROR(Total(env, args[0], BinOp::kMul, 1, &total));
-  SetInt(total, out);
-  return absl::OkStatus();
+  out->kind = Val::kInt;
+  return Total(env, args[0], BinOp::kMul, 1, &out->i);
 }
 
 // The dims of a reshape, with -1 replaced.
 absl::Status Resolved(Env& env, Args args, Val* out) {
   int64_t have = 0;
   RETURN_IF_ERROR(Total(env, args[0], BinOp::kMul, 1, &have));
-  RETURN_IF_ERROR(RequireList(env, args[1], "resolved"));
   List to = args[1].list;
   int64_t want = 1;
   ptrdiff_t open = -1;
@@ -115,30 +86,23 @@ absl::Status Resolved(Env& env, Args args, Val* out) {
   };
   if (same == Truth::kFalse) return env.FailWith(message());
   if (same == Truth::kUnknown) env.AddCheck(have, want, true, message());
-  SetList(std::move(to), out);
-  return absl::OkStatus();
+  return out->SetList(std::move(to));
 }
 
-absl::Status Rank(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(RequireList(env, args[0], "rank"));
-  SetInt(static_cast<int64_t>(args[0].list.size()), out);
-  return absl::OkStatus();
+absl::Status Rank(Env&, Args args, Val* out) {
+  return out->Set(Val::kInt, static_cast<int64_t>(args[0].list.size()));
 }
 
 absl::Status Each(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(RequireList(env, args[0], "each"));
   if (env.each < 0 || env.each >= static_cast<int64_t>(args[0].list.size()))
     return env.Fail("each(...) outside of a variadic result");
-  SetInt(args[0].list[static_cast<size_t>(env.each)], out);
-  return absl::OkStatus();
+  return out->Set(Val::kInt, args[0].list[static_cast<size_t>(env.each)]);
 }
 
-absl::Status All(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(RequireList(env, args[0], "all"));
+absl::Status All(Env&, Args args, Val* out) {
   List list(args[0].list.size());
   for (size_t i = 0; i < list.size(); i++) list[i] = static_cast<int64_t>(i);
-  SetList(std::move(list), out);
-  return absl::OkStatus();
+  return out->SetList(std::move(list));
 }
 
 absl::Status Reversed(Env& env, Args args, Val* out) {
@@ -148,7 +112,6 @@ absl::Status Reversed(Env& env, Args args, Val* out) {
 }
 
 absl::Status Inverse(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(RequireList(env, args[0], "inverse"));
   List list(args[0].list.size());
   for (size_t i = 0; i < list.size(); i++) {
     int64_t to = args[0].list[i];
@@ -156,27 +119,22 @@ absl::Status Inverse(Env& env, Args args, Val* out) {
       return env.Fail("inverse of a list that is not a permutation");
     list[static_cast<size_t>(to)] = static_cast<int64_t>(i);
   }
-  SetList(std::move(list), out);
-  return absl::OkStatus();
+  return out->SetList(std::move(list));
 }
 
 // The axes of shape P to sum over, to undo a broadcast from shape D.
 absl::Status SpreadAxes(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(RequireList(env, args[0], "spread_axes"));
-  RETURN_IF_ERROR(RequireList(env, args[1], "spread_axes"));
   const List &from = args[0].list, &to = args[1].list;
   if (from.size() > to.size()) return env.Fail("spread_axes: the first shape has more dims than the second");
   size_t extra = to.size() - from.size();
   List list;
   for (size_t i = 0; i < to.size(); i++)
     if (i < extra || (from[i - extra] == 1 && to[i] != 1)) list.push_back(static_cast<int64_t>(i));
-  SetList(std::move(list), out);
-  return absl::OkStatus();
+  return out->SetList(std::move(list));
 }
 
 // Checks the arguments (list, number of leading entries).
-absl::Status RequirePrefix(const Env& env, Args args, std::string_view function) {
-  RETURN_IF_ERROR(RequireList(env, args[0], function));
+absl::Status CheckPrefix(const Env& env, Args args) {
   if (args[1].kind != Val::kInt || IsSymbolic(args[1].i))
     return env.Fail("the number of indices must be a number, not a symbol");
   if (args[1].i < 0 || args[1].i > static_cast<int64_t>(args[0].list.size()))
@@ -185,69 +143,80 @@ absl::Status RequirePrefix(const Env& env, Args args, std::string_view function)
 }
 
 absl::Status After(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(RequirePrefix(env, args, "after"));
+  RETURN_IF_ERROR(CheckPrefix(env, args));
   List list(args[0].list.begin() + args[1].i, args[0].list.end());
-  SetList(std::move(list), out);
-  return absl::OkStatus();
+  return out->SetList(std::move(list));
 }
 
 absl::Status Before(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(RequirePrefix(env, args, "before"));
+  RETURN_IF_ERROR(CheckPrefix(env, args));
   List list(args[0].list.begin(), args[0].list.begin() + args[1].i);
-  SetList(std::move(list), out);
-  return absl::OkStatus();
+  return out->SetList(std::move(list));
 }
 
-absl::Status Floating(Env& env, Args args, Val* out) {
-  if (args[0].kind != Val::kDType) return env.Fail("floating requires a dtype");
-  bool floating = IsFloating(static_cast<DType>(args[0].i));
-  out->kind = Val::kBool;
-  out->i = floating;
-  return absl::OkStatus();
+absl::Status Floating(Env&, Args args, Val* out) {
+  return out->Set(Val::kBool, IsFloating(static_cast<DType>(args[0].i)));
 }
 
 // Whether the second dtype represents every value of the first exactly.
-absl::Status Lossless(Env& env, Args args, Val* out) {
-  if (args[0].kind != Val::kDType || args[1].kind != Val::kDType) return env.Fail("lossless requires dtypes");
-  out->kind = Val::kBool;
-  out->i = Holds(static_cast<DType>(args[1].i), static_cast<DType>(args[0].i));
-  return absl::OkStatus();
+absl::Status Lossless(Env&, Args args, Val* out) {
+  return out->Set(Val::kBool, Holds(static_cast<DType>(args[1].i), static_cast<DType>(args[0].i)));
 }
 
-absl::Status EvaluatedInEval(Env& env, Args, Val*) {
-  return env.Fail("this function is evaluated by eval.cc");
+absl::Status Max(Env& env, int64_t a, int64_t b, int64_t* out) { return MaxMin(env, true, a, b, out); }
+absl::Status Min(Env& env, int64_t a, int64_t b, int64_t* out) { return MaxMin(env, false, a, b, out); }
+absl::Status CeilDiv(Env& env, int64_t a, int64_t b, int64_t* out) {
+  int64_t up = 0;
+  RETURN_IF_ERROR(Arith(env, BinOp::kSub, b, 1, &up));
+  RETURN_IF_ERROR(Arith(env, BinOp::kAdd, a, up, &up));
+  return Arith(env, BinOp::kFloorDiv, up, b, out);
 }
 
-constexpr Function kFunctions[] = {{"bcast", 2, 2, Bcast},
-                                   {"fits", 2, 2, nullptr},
-                                   {"reduced", 3, 3, Reduced},
-                                   {"pick", 2, 2, Pick},
-                                   {"resolved", 2, 2, Resolved},
-                                   {"sum", 1, 1, Sum},
-                                   {"prod", 1, 1, Prod},
-                                   {"rank", 1, 1, Rank},
-                                   {"count", 1, 1, Rank},
-                                   {"each", 1, 1, Each},
-                                   {"ceildiv", 2, 2, EvaluatedInEval},
-                                   {"max", 2, 2, EvaluatedInEval},
-                                   {"min", 2, 2, EvaluatedInEval},
-                                   {"all", 1, 1, All},
-                                   {"reversed", 1, 1, Reversed},
-                                   {"inverse", 1, 1, Inverse},
-                                   {"dims", 1, 1, nullptr, true},
-                                   {"given", 1, 1, nullptr, true},
-                                   {"dtype", 1, 1, nullptr, true},
-                                   {"uses", 1, 1, nullptr, true},
-                                   {"constant", 1, 1, nullptr, true},
-                                   {"number", 1, 1, nullptr, true},
-                                   {"invertible", 1, 1, nullptr, true},
-                                   {"spread_axes", 2, 2, SpreadAxes},
-                                   {"after", 2, 2, After},
-                                   {"before", 2, 2, Before},
-                                   {"floating", 1, 1, Floating},
-                                   {"lossless", 2, 2, Lossless}};
+constexpr Function kFunctions[] = {{"bcast", "ll", Bcast},
+                                   {"fits", "vv", nullptr},
+                                   {"reduced", "llb", Reduced},
+                                   {"pick", "ll", Pick},
+                                   {"resolved", "ll", Resolved},
+                                   {"sum", "l", Sum},
+                                   {"prod", "l", Prod},
+                                   {"rank", "l", Rank},
+                                   {"count", "l", Rank},
+                                   {"each", "l", Each},
+                                   {"ceildiv", "vv", nullptr, CeilDiv},
+                                   {"max", "vv", nullptr, Max},
+                                   {"min", "vv", nullptr, Min},
+                                   {"all", "l", All},
+                                   {"reversed", "l", Reversed},
+                                   {"inverse", "l", Inverse},
+                                   {"dims", "n", nullptr},
+                                   {"given", "n", nullptr},
+                                   {"dtype", "n", nullptr},
+                                   {"uses", "n", nullptr},
+                                   {"constant", "n", nullptr},
+                                   {"number", "n", nullptr},
+                                   {"invertible", "n", nullptr},
+                                   {"spread_axes", "ll", SpreadAxes},
+                                   {"after", "lv", After},
+                                   {"before", "lv", Before},
+                                   {"floating", "d", Floating},
+                                   {"lossless", "dd", Lossless}};
 
 }  // namespace
+
+absl::Status CheckArguments(const Env& env, const Function& f, std::span<const Val> args) {
+  struct Kind {
+    char letter;
+    Val::Kind kind;
+    std::string_view noun;
+  };
+  constexpr Kind kKinds[] = {
+      {'l', Val::kList, "list"}, {'b', Val::kBool, "bool"}, {'d', Val::kDType, "dtype"}};
+  for (size_t i = 0; i < args.size(); i++)
+    for (const Kind& k : kKinds)
+      if (f.arguments[i] == k.letter && args[i].kind != k.kind)
+        return env.Fail(f.name, " requires a ", k.noun);
+  return absl::OkStatus();
+}
 
 const Function* FindFunction(std::string_view name) {
   for (const Function& f : kFunctions)

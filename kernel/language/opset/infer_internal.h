@@ -13,6 +13,7 @@ absl::Status InferInto(Env&, const Attrs& given, Inferred* out, const GraphTypes
 absl::Status BindAttrs(Env&, const Attrs& given);  // given values, and defaults that need no operand
 absl::Status SettleAttrs(Env&);                    // broadcasts, normalises, matches; groups are bound
 void ExportAttrs(const Env&, Attrs* out);          // to the form used by kernels and files
+void Export(const Val&, int32_t kind, AttrValue* to);
 
 // match.cc
 absl::Status MatchVariable(Env&, const AttrDef&, const TensorType&);

@@ -158,14 +158,17 @@ std::string SetText(DTypeSet set) {
   return out;
 }
 
-absl::Status DTypeClash(const Env& env, DType got, DType want, std::string_view why, size_t operand) {
+// operand: -1 is the variable.
+std::string TypedThing(const Env& env, int operand) { return Subject(env, operand, "the variable"); }
+
+absl::Status DTypeClash(const Env& env, DType got, DType want, std::string_view why, int operand) {
   absl::Status status =
-      env.Fail(env.OperandName(operand), " is ", keel::Name(got), " but ", why, keel::Name(want));
+      env.Fail(TypedThing(env, operand), " is ", keel::Name(got), " but ", why, keel::Name(want));
   return Annotate(std::move(status), kErrorHint,
                   absl::StrCat("if the conversion is intended, write cast(x){to=", keel::Name(want), "}"));
 }
 
-absl::Status BindDType(Env& env, const Pattern& p, DType got, size_t operand) {
+absl::Status BindDType(Env& env, const Pattern& p, DType got, int operand) {
   const DTypeRef& ref = p.dtype;
   if (ref.kind == DTypeRef::kFixed)
     return got == ref.fixed ? absl::OkStatus() : DTypeClash(env, got, ref.fixed, "must be ", operand);
@@ -177,14 +180,12 @@ absl::Status BindDType(Env& env, const Pattern& p, DType got, size_t operand) {
   if (bound == DType::kNone) {
     const TypeVar& var = env.def.types[ref.index];
     if (!(var.set & Bit(got)))
-      return env.Fail(env.OperandName(operand), " is ", keel::Name(got), " but must be one of ",
+      return env.Fail(TypedThing(env, operand), " is ", keel::Name(got), " but must be one of ",
                       SetText(var.set));
     bound = got;
     env.type_bound_by[ref.index] = static_cast<int16_t>(operand);
   } else if (bound != got) {
-    int by = env.type_bound_by[ref.index];
-    std::string other = by < 0 ? "the variable" : env.OperandName(static_cast<size_t>(by));
-    return DTypeClash(env, got, bound, other + " is ", operand);
+    return DTypeClash(env, got, bound, TypedThing(env, env.type_bound_by[ref.index]) + " is ", operand);
   }
   return absl::OkStatus();
 }
@@ -246,14 +247,7 @@ absl::Status MatchItems(Env& env, const Pattern& p, std::span<const int64_t> dim
 }
 
 absl::Status MatchVariable(Env& env, const AttrDef& a, const TensorType& type) {
-  if (a.shape.dtype.kind == DTypeRef::kVariable) {
-    const TypeVar& variable = env.def.types[a.shape.dtype.index];
-    if (!(variable.set & Bit(type.dtype)))
-      return env.Fail("the variable is ", keel::Name(type.dtype), " but must be one of ",
-                      SetText(variable.set));
-    env.types[a.shape.dtype.index] = type.dtype;
-    env.type_bound_by[a.shape.dtype.index] = -1;
-  }
+  if (a.shape.dtype.kind == DTypeRef::kVariable) RETURN_IF_ERROR(BindDType(env, a.shape, type.dtype, -1));
   return MatchItems(env, a.shape, type.dims, -1, a.name);
 }
 
@@ -279,7 +273,7 @@ absl::Status MatchOperands(Env& env) {
     static const Dims kScalar;
     const Dims& dims = env.operands[i].kind == Operand::kTyped ? env.operands[i].type.dims : kScalar;
     if (env.operands[i].kind == Operand::kTyped)
-      RETURN_IF_ERROR(BindDType(env, p, env.operands[i].type.dtype, i));
+      RETURN_IF_ERROR(BindDType(env, p, env.operands[i].type.dtype, static_cast<int>(i)));
     RETURN_IF_ERROR(MatchItems(env, p, dims, static_cast<int>(i), o.name));
   }
   return absl::OkStatus();
