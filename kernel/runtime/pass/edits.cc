@@ -175,7 +175,7 @@ absl::Status Rewrite::ReplaceUses(ValueId old_value, ValueId new_value) {
 }
 
 absl::Status Rewrite::Eval(NodeId n) {
-  if (!Alive(n)) return NotFound("node ", n, " does not exist or was removed");
+  RETURN_IF_ERROR(CheckAlive(n));
   const Node& node = graph_->nodes[n];
   if (HasAnyEffect(*graph_, node)) return Precondition("a node with an effect cannot be evaluated");
   if (IsTypedByGraph(*node.op)) return Precondition("a call cannot be evaluated: inline it first");

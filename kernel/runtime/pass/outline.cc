@@ -57,7 +57,7 @@ absl::StatusOr<Rewrite::Group> Rewrite::CheckGroup(std::span<const NodeId> nodes
   if (nodes.empty()) return Invalid("no nodes to outline");
   Group group;
   for (NodeId n : nodes) {
-    if (!Alive(n)) return NotFound("node ", n, " does not exist or was removed");
+    RETURN_IF_ERROR(CheckAlive(n));
     if (HasAnyEffect(*graph_, graph_->nodes[n]))
       return Invalid("node ", n, " (", OpName(*graph_->nodes[n].op),
                      ") has an effect and cannot be outlined");
@@ -197,7 +197,7 @@ std::string Rewrite::NameFor(const Graph& body, ValueId value, NodeId call) cons
 }
 
 absl::Status Rewrite::Inline(NodeId call) {
-  if (!Alive(call)) return NotFound("node ", call, " does not exist or was removed");
+  RETURN_IF_ERROR(CheckAlive(call));
   if (!IsTypedByGraph(*graph_->nodes[call].op))
     return Invalid("node ", call, " (", OpName(*graph_->nodes[call].op), ") is not a call");
   const Node& node = graph_->nodes[call];
@@ -208,7 +208,7 @@ absl::Status Rewrite::Inline(NodeId call) {
 }
 
 absl::Status Rewrite::Splice(NodeId n, int64_t graph, std::span<const ValueId> in) {
-  if (!Alive(n)) return NotFound("node ", n, " does not exist or was removed");
+  RETURN_IF_ERROR(CheckAlive(n));
   const Node& node = graph_->nodes[n];
   if (MustRun(*graph_, node))
     return Invalid("node ", n, " (", OpName(*node.op), ") has effects and must remain");

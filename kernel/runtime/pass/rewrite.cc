@@ -154,9 +154,13 @@ bool Rewrite::Supported(NodeId n) {
 }
 
 absl::Status Rewrite::Before(NodeId n) {
-  if (n != kNoValue && !Alive(n)) return NotFound("node ", n, " does not exist or was removed");
+  if (n != kNoValue) RETURN_IF_ERROR(CheckAlive(n));
   before_ = n;
   return absl::OkStatus();
+}
+
+absl::Status Rewrite::CheckAlive(NodeId n) const {
+  return Alive(n) ? absl::OkStatus() : NotFound("node ", n, " does not exist or was removed");
 }
 
 absl::Status Rewrite::CheckValue(ValueId v) const {

@@ -99,6 +99,7 @@ class Rewrite : public Rewriter {
   absl::Status CheckWrites() const;
   bool IsNew(ValueId value) const;  // computed by a node that this pass added
   absl::Status ReplaceUses(ValueId old_value, ValueId new_value);
+  absl::Status CheckAlive(NodeId n) const;
   absl::Status CheckValue(ValueId value) const;
   bool AnyKept() const { return !input_.effects.empty(); }
   // Keys of marks_, which lists nodes that must run, in program order: kept nodes, nodes that call the host,

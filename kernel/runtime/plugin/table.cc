@@ -1,6 +1,7 @@
 // table.cc: copies a plugin's tables up to their struct_size, and checks them, so that the rest of the kernel
 // can trust them.
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/str_split.h"
 #include "kernel/runtime/plugin/registry.h"
@@ -8,63 +9,14 @@
 namespace keel {
 namespace {
 
-// Copies a member if the other side's struct contains it; otherwise it stays zero.
-#define COPY(T, member) \
-  if (size >= KEEL_END(T, member)) ours.member = theirs->member
-
-keel_plugin CopyPlugin(const keel_plugin* theirs) {
-  keel_plugin ours{};
-  uint32_t size = theirs->struct_size;
-  COPY(keel_plugin, abi_minor);
-  COPY(keel_plugin, draft);
-  COPY(keel_plugin, name);
-  COPY(keel_plugin, version);
-  COPY(keel_plugin, about);
-  COPY(keel_plugin, device);
-  COPY(keel_plugin, impls);
-  COPY(keel_plugin, n_impls);
-  COPY(keel_plugin, impl_stride);
-  COPY(keel_plugin, ops);
-  COPY(keel_plugin, importers);
-  COPY(keel_plugin, n_importers);
-  COPY(keel_plugin, importer_stride);
-  COPY(keel_plugin, passes);
-  COPY(keel_plugin, n_passes);
-  COPY(keel_plugin, pass_stride);
+// Copies the members that the other side's struct contains; the others stay zero. A table has no padding, and
+// a pointer that its size cuts is left out.
+template <typename T>
+T Copy(const T* theirs) {
+  T ours{};
+  std::memcpy(&ours, theirs, std::min<size_t>(theirs->struct_size / 8 * 8, sizeof ours));
   return ours;
 }
-
-keel_device CopyDevice(const keel_device* theirs) {
-  keel_device ours{};
-  uint32_t size = theirs->struct_size;
-  COPY(keel_device, flags);
-  COPY(keel_device, count);
-  COPY(keel_device, info);
-  COPY(keel_device, open);
-  COPY(keel_device, close);
-  COPY(keel_device, segment_alloc);
-  COPY(keel_device, segment_free);
-  COPY(keel_device, queue_open);
-  COPY(keel_device, queue_close);
-  COPY(keel_device, copy);
-  COPY(keel_device, fill);
-  COPY(keel_device, submit);
-  COPY(keel_device, queue_wait);
-  COPY(keel_device, host_wait);
-  COPY(keel_device, query);
-  COPY(keel_device, copy_from);
-  COPY(keel_device, run_lanes);
-  COPY(keel_device, cost);
-  COPY(keel_device, record_begin);
-  COPY(keel_device, record_end);
-  COPY(keel_device, replay);
-  COPY(keel_device, recording_free);
-  COPY(keel_device, timestamp);
-  COPY(keel_device, segment_wrap);
-  COPY(keel_device, segment_unwrap);
-  return ours;
-}
-#undef COPY
 
 // Row i of an array whose rows may be longer than ours; they are not shorter (CheckRows).
 template <typename T>
@@ -119,7 +71,7 @@ absl::Status ReadDevice(const keel_plugin& t, Plugin* plugin) {
   if (t.device->struct_size < KEEL_END(keel_device, flags))
     return Invalid("its device's table has ", t.device->struct_size, " bytes, expected at least ",
                    KEEL_END(keel_device, flags));
-  plugin->device = CopyDevice(t.device);
+  plugin->device = Copy(t.device);
   const keel_device& d = plugin->device;
   if (d.flags & KEEL_DEVICE_HOST_MEMORY) return absl::OkStatus();
   const std::pair<const char*, bool> needed[] = {{"segment_alloc", d.segment_alloc},
@@ -177,8 +129,9 @@ absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, con
     return Invalid("its table has ", table->struct_size, " bytes, expected at least ",
                    KEEL_END(keel_plugin, about));
   auto plugin = std::make_unique<Plugin>();
-  plugin->table = CopyPlugin(table);
-  const keel_plugin& t = plugin->table;
+  plugin->table = Copy(table);
+  keel_plugin& t = plugin->table;
+  if (table->struct_size >= KEEL_END(keel_plugin, n_impls)) t.n_impls = table->n_impls;
   if (t.draft != KEEL_ABI_DRAFT || t.abi_minor > KEEL_ABI_MINOR)
     return Invalid("ABI minor ", t.abi_minor, " draft ", t.draft, ", this libkeel has minor ", KEEL_ABI_MINOR,
                    " draft ", KEEL_ABI_DRAFT, ": rebuild the plugin with this version's keel_plugin.h");
