@@ -198,10 +198,6 @@ bool FailsOnData(const Graph& graph, const Node& node);  // whether it may fail 
 // All graphs, callees first; an error if a graph calls itself.
 absl::StatusOr<std::vector<uint32_t>> CallOrder(const Module&);
 
-// Checks all invariants of kernel/language/graph/README.md, for a module that was built elsewhere; errors
-// name the node and the reason. Threads may verify one module at the same time.
-absl::Status Verify(const Module&);
-
 // text_print.cc, text_parse.cc
 // Data of larger constants is replaced by "...", which does not parse.
 std::string PrintNode(const Graph&, NodeId);  // one line
