@@ -1,12 +1,14 @@
 // note.cc: checks whether a file is a plugin for this libkeel by reading it, without dlopen, so that a
 // rejected plugin runs no code. ELF, 64-bit, little-endian: program headers -> PT_NOTE -> "KEEL".
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <utility>
 #include <vector>
 
-#include "kernel/language/graph/graph.h"
 #include "kernel/runtime/plugin/registry.h"
 
 namespace keel {
@@ -16,12 +18,28 @@ constexpr uint64_t kMaxNotes = 1 << 20;  // total of all notes
 constexpr uint32_t kMaxHeaders = 256;
 constexpr char kTruncated[] = "not a plugin: the ELF file is truncated";
 
-// Copies n bytes of the file; false: it is shorter.
-bool Read(const FileMap& file, uint64_t at, void* to, uint64_t n) {
-  bool there = at <= file.size && n <= file.size - at;
-  if (there && n) std::memcpy(to, file.data + at, n);
-  return there;
-}
+class File {
+ public:
+  explicit File(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    struct stat info {};
+    if (ok() && !fstat(fd_, &info) && S_ISREG(info.st_mode)) size_ = static_cast<uint64_t>(info.st_size);
+  }
+  ~File() {
+    if (ok()) close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  bool ok() const { return fd_ >= 0; }
+  uint64_t size() const { return size_; }
+  bool Read(uint64_t at, void* to, uint64_t n) const {
+    return at <= size_ && n <= size_ - at &&
+           pread(fd_, to, n, static_cast<off_t>(at)) == static_cast<ssize_t>(n);
+  }
+
+ private:
+  int fd_;
+  uint64_t size_ = 0;
+};
 
 #if defined(__x86_64__)
 constexpr uint16_t kMachine = EM_X86_64;
@@ -74,27 +92,29 @@ bool FindNote(const std::vector<char>& bytes, keel_note* out) {
 }
 
 absl::StatusOr<keel_note> ReadNote(const std::string& path) {
-  ASSIGN_OR_RETURN(FileMap file, MapFile(path));
+  File file(path);
   Elf64_Ehdr elf;
-  if (!Read(file, 0, &elf, sizeof elf)) return Invalid("not a plugin: not an ELF shared library");
+  if (!file.ok()) return FileError(errno, "cannot be read");
+  if (!file.Read(0, &elf, sizeof elf)) return Invalid("not a plugin: not an ELF shared library");
   RETURN_IF_ERROR(CheckKind(elf));
   // The dynamic linker maps sections without checking that the file contains them.
   uint64_t sections = uint64_t{elf.e_shnum} * elf.e_shentsize;
-  if (elf.e_shoff > file.size || sections > file.size - elf.e_shoff) return Invalid(kTruncated);
+  if (elf.e_shoff > file.size() || sections > file.size() - elf.e_shoff) return Invalid(kTruncated);
   if (elf.e_phentsize != sizeof(Elf64_Phdr) || elf.e_phnum > kMaxHeaders)
     return Invalid("not a plugin: ", elf.e_phnum, " program headers of ", elf.e_phentsize, " bytes; at most ",
                    kMaxHeaders, " of ", sizeof(Elf64_Phdr), " are possible");
   std::vector<Elf64_Phdr> parts(elf.e_phnum);
-  if (!Read(file, elf.e_phoff, parts.data(), parts.size() * sizeof(Elf64_Phdr))) return Invalid(kTruncated);
+  if (!file.Read(elf.e_phoff, parts.data(), parts.size() * sizeof(Elf64_Phdr))) return Invalid(kTruncated);
   keel_note note;
   bool found = false;
   uint64_t notes = 0;
   for (const Elf64_Phdr& part : parts) {
-    if (part.p_offset > file.size || part.p_filesz > file.size - part.p_offset) return Invalid(kTruncated);
+    if (part.p_offset > file.size() || part.p_filesz > file.size() - part.p_offset)
+      return Invalid(kTruncated);
     if (found || part.p_type != PT_NOTE || part.p_filesz > kMaxNotes - notes) continue;
     notes += part.p_filesz;
     std::vector<char> bytes(part.p_filesz);
-    if (!Read(file, part.p_offset, bytes.data(), bytes.size())) return Invalid(kTruncated);
+    if (!file.Read(part.p_offset, bytes.data(), bytes.size())) return Invalid(kTruncated);
     found = FindNote(bytes, &note);
   }
   if (found) return note;
