@@ -1,12 +1,12 @@
 // mutex.h: the kernel's locks. Every lock that a forked child may need is based on keel::Mutex
-// (sdk/cpp/keel/mutex.hpp).
+// (common/mutex.hpp).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 
-#include "sdk/cpp/keel/mutex.hpp"
+#include "common/mutex.hpp"
 
 namespace keel {
 

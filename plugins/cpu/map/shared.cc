@@ -3,9 +3,9 @@
 #include <mutex>
 #include <string>
 
+#include "common/mutex.hpp"
 #include "plugins/cpu/map/map.h"
 #include "plugins/cpu/weak_table.h"
-#include "sdk/cpp/keel/mutex.hpp"
 
 namespace keel_cpu {
 namespace {

@@ -11,10 +11,10 @@
 #include <map>
 #include <memory>
 
+#include "common/mutex.hpp"
 #include "dnnl.hpp"
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/parallel/parallel.h"
-#include "sdk/cpp/keel/mutex.hpp"
 
 namespace keel_cpu {
 

@@ -18,8 +18,8 @@
 #include <exception>
 #include <functional>
 
+#include "keel/mutex.hpp"
 #include "module.hpp"
-#include "mutex.hpp"
 #include "operators.hpp"
 #include "structure.hpp"
 

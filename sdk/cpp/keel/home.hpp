@@ -15,7 +15,7 @@
 #include "error.hpp"
 #include "keel/catalogue.hpp"
 #include "keel/keel.h"
-#include "mutex.hpp"
+#include "keel/mutex.hpp"
 
 namespace keel::detail {
 

@@ -9,8 +9,8 @@
 #ifndef KEEL_RANDOM_HPP
 #define KEEL_RANDOM_HPP
 
+#include "keel/mutex.hpp"
 #include "keel/ops.hpp"
-#include "mutex.hpp"
 #include "variable.hpp"
 
 namespace keel {
