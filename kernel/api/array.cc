@@ -9,12 +9,6 @@ using namespace keel;
 
 namespace {
 
-absl::Status Give(absl::StatusOr<ArrayRef> made, keel_array** out) {
-  RETURN_IF_ERROR(made.status());
-  *out = made->Detach();
-  return absl::OkStatus();
-}
-
 absl::Status CheckOne(const char* function, const void* versioned, const void* legacy) {
   if (!versioned == !legacy)
     return Invalid(function, ": 'versioned' and 'legacy' are both ", versioned ? "given" : "NULL",

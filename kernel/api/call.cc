@@ -12,7 +12,7 @@ absl::Status CallFunction(keel_function* f, keel_trace* within, Tape* tape, cons
   Arguments arguments{structure ? structure : "", leaves, out.size()};
   RETURN_IF_ERROR(f->function->Call(within ? &within->tracing : nullptr, tape, arguments, &results));
   if (results.size() > out.size()) [[unlikely]]
-    return arguments.NoRoom(results.size());
+    return NoRoom("the function", results.size(), out.size());
   for (size_t i = 0; i < results.size(); i++) out[i] = results[i].Detach();
   *n_out = static_cast<uint32_t>(results.size());
   return absl::OkStatus();

@@ -2,11 +2,10 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
-#include "absl/strings/str_join.h"
 #include "kernel/api/handles.h"
+#include "kernel/api/options.h"
 #include "kernel/base/timeline.h"
 #include "kernel/runtime/plugin/host.h"
 
@@ -59,8 +58,16 @@ keel_rc Guard(keel_error** err, const char* text, uint64_t kinds, const Word* gi
       function);
 }
 
-absl::Status GiveText(std::string text, keel_text** out) {
-  *out = new keel_text{std::move(text)};
+absl::Status Give(absl::StatusOr<std::string> text, keel_text** out) {
+  if (text.ok()) *out = new keel_text{*std::move(text)};
+  return text.status();
+}
+
+absl::Status Give(absl::StatusOr<Results> arrays, keel_array** out, uint32_t room, uint32_t* n_out) {
+  RETURN_IF_ERROR(arrays.status());
+  if (arrays->size() > room) return NoRoom("the call", arrays->size(), room);
+  for (size_t i = 0; i < arrays->size(); i++) out[i] = (*arrays)[i].Detach();
+  *n_out = static_cast<uint32_t>(arrays->size());
   return absl::OkStatus();
 }
 
@@ -110,68 +117,6 @@ absl::Status CheckGiven(std::string_view function, const char* text, uint64_t ki
   return absl::OkStatus();
 }
 
-absl::Status SetOptions(std::span<const Option> known, const keel_kv* given, uint32_t n, void* target) {
-  for (uint32_t i = 0; i < n; i++) {
-    if (!given[i].key || !given[i].value)
-      return Invalid("options[", i, given[i].key ? "].value is NULL" : "].key is NULL");
-    auto option = std::find_if(known.begin(), known.end(),
-                               [&](const Option& o) { return std::string_view(o.name) == given[i].key; });
-    if (option == known.end()) {
-      std::vector<std::string> names;
-      for (const Option& o : known) names.emplace_back(o.name);
-      return Invalid("option \"", given[i].key, "\" is unknown; the options are ",
-                     absl::StrJoin(names, ", "));
-    }
-    for (uint32_t k = 0; k < i && !option->repeats; k++)
-      if (std::string_view(given[k].key) == given[i].key)
-        return Invalid("option \"", given[i].key, "\" is given twice: \"", given[k].value, "\" and \"",
-                       given[i].value, "\"");
-    RETURN_IF_ERROR(option->set(target, given[i].value));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<uint64_t> ParseNumber(std::string_view what, const std::string& text, uint64_t min,
-                                     uint64_t max) {
-  uint64_t n = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || end != text.data() + text.size() || n < min || n > max)
-    return Invalid("option \"", std::string(what), "\": got \"", text, "\", expected a number from ", min,
-                   " to ", max);
-  return n;
-}
-
-absl::Status SetThreads(const std::string& value, uint32_t* threads) {
-  ASSIGN_OR_RETURN(uint64_t n, ParseNumber("threads", value, 1, 4096));
-  *threads = static_cast<uint32_t>(n);
-  return absl::OkStatus();
-}
-
-absl::Status SetMemory(const std::string& value, uint64_t* memory) {
-  ASSIGN_OR_RETURN(*memory, ParseNumber("memory", value, 1, UINT64_MAX));
-  return absl::OkStatus();
-}
-
-absl::Status SetTimeout(const std::string& value, uint32_t* ms) {
-  ASSIGN_OR_RETURN(uint64_t n, ParseNumber("timeout_ms", value, 1, UINT32_MAX));
-  *ms = static_cast<uint32_t>(n);
-  return absl::OkStatus();
-}
-
-absl::Status SetFlag(std::string_view what, const std::string& value, bool* flag) {
-  if (value != "0" && value != "1")
-    return Invalid("option \"", what, "\": got \"", value, "\", expected 0 or 1");
-  *flag = value == "1";
-  return absl::OkStatus();
-}
-
-absl::Status SetLevel(const std::string& value, PassChoice* choice) {
-  ASSIGN_OR_RETURN(uint64_t level, ParseNumber("level", value, 0, 3));
-  choice->level = static_cast<int32_t>(level);
-  choice->level_given = true;
-  return absl::OkStatus();
-}
-
 namespace {
 
 uint32_t UsableCores() {
@@ -179,17 +124,6 @@ uint32_t UsableCores() {
   if (sched_getaffinity(0, sizeof set, &set)) return 1;
   return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
 }
-
-constexpr Option kContextOptions[] = {
-    {"threads",
-     [](void* c, const std::string& v) { return SetThreads(v, &static_cast<Context*>(c)->threads); }},
-    {"memory", [](void* c, const std::string& v) { return SetMemory(v, &static_cast<Context*>(c)->memory); }},
-    {"plugins",
-     [](void* c, const std::string& v) {
-       static_cast<Context*>(c)->plugins = v;
-       return absl::OkStatus();
-     }},
-};
 
 // Starts the timeline of KEEL_TRACE, once per process. A failure does not fail the new context.
 void BeginTimeline() {
@@ -246,7 +180,9 @@ keel_rc keel_context_new(const keel_kv* options, uint32_t n, keel_context** out,
   return Guard(err, "options[n_options] out", {options, n, out}, [&]() -> absl::Status {
     auto context = std::make_shared<Context>();
     context->threads = UsableCores();
-    RETURN_IF_ERROR(SetOptions(kContextOptions, options, n, context.get()));
+    RETURN_IF_ERROR(SetOptions({Option::Threads(&context->threads), Option::Memory(&context->memory),
+                                Option::Text("plugins", &context->plugins)},
+                               options, n));
     BeginTimeline();
     *out = new keel_context{std::move(context)};
     return absl::OkStatus();
@@ -285,7 +221,6 @@ const char* keel_device_name(keel_context* c, uint32_t i) {
 
 keel_rc keel_context_report(keel_context* c, const char* what, keel_text** out, keel_error** err) {
   return Guard(err, "context what out", {c, what, out}, [&, caller = __func__]() -> absl::Status {
-    ASSIGN_OR_RETURN(std::string text, ReportOf(*c->state, caller, what));
-    return GiveText(std::move(text), out);
+    return Give(ReportOf(*c->state, caller, what), out);
   });
 }

@@ -4,6 +4,7 @@
 #include "abi/keel_control.h"
 #include "kernel/api/handles.h"
 #include "kernel/language/graph/constant.h"
+#include "kernel/program/grad/graph_sink.h"
 #include "kernel/runtime/device/move.h"
 
 using namespace keel;
@@ -14,18 +15,14 @@ struct Code {
   keel_block run;
   void* arg;
 };
-using Arrays = std::span<keel_array* const>;
 
-keel::Trace* TraceOf(const keel_trace* t) {
-  return t && t->tracing.trace ? t->tracing.trace->Current() : nullptr;
-}
 Tracing At(const keel_trace* within, std::shared_ptr<Trace> trace) {
   if (!within) return {nullptr, std::move(trace), {}};
   return {within->tracing.context, std::move(trace), {}, within->tracing.tape};
 }
 
 // The results of the block. handle: the trace that it writes; without a trace it computes.
-absl::StatusOr<Results> Call(keel_trace handle, const Code& block, Arrays in) {
+absl::StatusOr<Results> Call(keel_trace& handle, const Code& block, Arrays in) {
   RETURN_IF_ERROR(CallBack(handle, [&](keel_error** error) {
     return block.run(block.arg, &handle, in.data(), static_cast<uint32_t>(in.size()), error);
   }));
@@ -33,67 +30,54 @@ absl::StatusOr<Results> Call(keel_trace handle, const Code& block, Arrays in) {
 }
 
 absl::StatusOr<Results> RunNow(const keel_trace* within, const Code& block, Arrays in) {
-  return Call({At(within, within ? within->tracing.trace : nullptr)}, block, in);
+  keel_trace now{At(within, within ? within->tracing.trace : nullptr)};
+  return Call(now, block, in);
 }
 
-std::vector<keel_array*> Raw(const Results& results) {
-  std::vector<keel_array*> raw;
-  for (const ArrayRef& array : results) raw.push_back(array.get());
-  return raw;
-}
-Results Share(Arrays arrays) {
-  Results shared;
-  for (keel_array* array : arrays) shared.push_back(ArrayRef::Share(array));
-  return shared;
-}
-
-absl::StatusOr<std::shared_ptr<Trace>> Write(const keel_trace* within, Trace& trace,
-                                             const BodyRequest& wanted, const Code& block) {
-  std::vector<ArrayRef> params;
-  ASSIGN_OR_RETURN(std::shared_ptr<Trace> body, trace.Begin(wanted, &params));
-  if (within && within->tracing.tape) within->tracing.tape->Enter(body.get());
-  struct LeaveGuard {  // symbolic arrays may keep the body longer
-    Trace* body;
-    ~LeaveGuard() { body->Leave(); }
-  } guard{body.get()};
-  std::vector<keel_array*> in;
-  for (const ArrayRef& param : params) in.push_back(param.get());
-  ASSIGN_OR_RETURN(Results made, Call({At(within, body)}, block, in));
-  RETURN_IF_ERROR(body->Finish(Raw(made)));
+// A new body; `tape`, which may be null, hides the nodes that it does not record.
+absl::StatusOr<std::unique_ptr<keel_trace>> BeginBody(const keel_trace* within, Tape* tape, Trace& trace,
+                                                      const BodyRequest& wanted, Results* params) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Trace> begun, trace.Begin(wanted, params));
+  std::unique_ptr<keel_trace> body(new keel_trace{At(within, std::move(begun))});
+  body->tracing.owns_body = true;
+  if (!tape) return body;
+  body->tracing.tape = tape;
+  tape->Enter(body->tracing.trace.get());
   return body;
 }
 
-absl::Status CheckRoom(size_t results, uint32_t room) {
-  if (results <= room) return absl::OkStatus();
-  return Invalid(results, " results, but 'out' has room for ", room);
-}
-
 // The number of the node's results: those of a body, but the test of a loop comes first and gives none.
-size_t ResultsOf(const ControlRequest& wanted) {
-  return wanted.op == "while" ? wanted.before.size() : wanted.bodies[0]->graph()->results.size();
+absl::Status CheckRoom(const ControlRequest& wanted, size_t of_body, uint32_t room) {
+  const size_t results = wanted.op == "while" ? wanted.before.size() : of_body;
+  return results <= room ? absl::OkStatus() : NoRoom(wanted.op, results, room);
 }
 
-absl::StatusOr<Results> AddNode(const keel_trace* within, Trace& trace, ControlRequest wanted,
-                                uint32_t room) {
-  RETURN_IF_ERROR(CheckRoom(ResultsOf(wanted), room));
-  Tape* tape = within ? within->tracing.tape : nullptr;
-  if (tape)
-    wanted.on_read = [tape](const std::shared_ptr<Variable>& variable, keel_array* value) {
-      value ? tape->RecordRead(variable, value) : tape->RecordUnreachableRead(variable);
-    };
-  std::vector<ArrayRef> made;
-  RETURN_IF_ERROR(Annotate(trace.Control(wanted, &made), kErrorOp, wanted.op));
-  Results results;
-  for (ArrayRef& array : made) results.push_back(std::move(array));
-  return results;
+absl::StatusOr<Results> AddNode(const keel_trace* within, Trace& trace, ControlRequest wanted) {
+  wanted.tape = TapeOf(nullptr, within);
+  absl::StatusOr<Results> made = trace.Control(wanted);
+  return made.ok() ? std::move(made) : Annotate(made.status(), kErrorOp, wanted.op);
 }
 
-absl::Status Give(absl::StatusOr<Results> results, keel_array** out, uint32_t room, uint32_t* n_out) {
-  RETURN_IF_ERROR(results.status());
-  RETURN_IF_ERROR(CheckRoom(results->size(), room));
-  for (size_t i = 0; i < results->size(); i++) out[i] = (*results)[i].Detach();
-  *n_out = static_cast<uint32_t>(results->size());
-  return absl::OkStatus();
+// Writes the blocks as the bodies of a node.
+absl::StatusOr<Results> WriteNode(const keel_trace* within, Trace& trace, ControlRequest wanted,
+                                  std::span<const Code> blocks, uint32_t room) {
+  const bool loop = wanted.op == "while" || wanted.op == "scan";
+  std::vector<keel_array*> like;
+  if (loop) like.assign(wanted.before.begin(), wanted.before.end());
+  like.insert(like.end(), wanted.entries.begin(), wanted.entries.end());
+  std::vector<std::shared_ptr<Trace>> bodies;
+  for (const Code& block : blocks) {
+    const std::string label = Trace::BodyLabel(wanted.op, bodies.size());
+    Results params;
+    ASSIGN_OR_RETURN(std::unique_ptr<keel_trace> body,
+                     BeginBody(within, TapeOf(nullptr, within), trace,
+                               {label, like, wanted.before.size(), !loop}, &params));
+    ASSIGN_OR_RETURN(Results made, Call(*body, block, Raw(params)));
+    RETURN_IF_ERROR(body->tracing.trace->Finish(made));
+    wanted.bodies.push_back(bodies.emplace_back(body->tracing.trace).get());
+  }
+  RETURN_IF_ERROR(CheckRoom(wanted, bodies[0]->graph()->results.size(), room));
+  return AddNode(within, trace, std::move(wanted));
 }
 
 std::string TypeText(const keel_array* a) { return Print(TypeOf(a), DimTable()); }
@@ -119,9 +103,9 @@ absl::StatusOr<int64_t> ReadSelector(std::string_view what, keel_array* array, b
   return *reinterpret_cast<int32_t*>(here->data());
 }
 
+// cond or switch.
 absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::string_view op,
-                               std::span<const Code> blocks, std::span<const std::string_view> labels,
-                               uint32_t room) {
+                               std::span<const Code> blocks, uint32_t room) {
   bool index = op == "switch";
   if (!selector->symbolic()) {
     ASSIGN_OR_RETURN(int64_t at, ReadSelector(index ? "the index" : "the predicate", selector, index));
@@ -131,16 +115,7 @@ absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::st
     return RunNow(within, blocks[static_cast<size_t>(at)], {});
   }
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({&selector, 1}));
-  std::vector<std::shared_ptr<Trace>> bodies;
-  ControlRequest wanted{op, {&selector, 1}, {}, {}, {}, {}};
-  for (size_t b = 0; b < blocks.size(); b++) {
-    std::string numbered = absl::StrCat("branches", b);
-    BodyRequest body{index ? std::string_view(numbered) : labels[b], {}};
-    body.branch = true;
-    ASSIGN_OR_RETURN(bodies.emplace_back(), Write(within, *trace, body, blocks[b]));
-    wanted.bodies.push_back(bodies.back().get());
-  }
-  return AddNode(within, *trace, wanted, room);
+  return WriteNode(within, *trace, {op, {&selector, 1}, {}}, blocks, room);
 }
 
 absl::StatusOr<Results> WhileNow(keel_trace* within, Results carry, const Code& test, const Code& body) {
@@ -201,25 +176,16 @@ absl::StatusOr<int64_t> LengthOf(const ScanArguments& scan) {
 }
 
 Attrs ScanAttrs(keel_dim length, bool reverse) {
-  Attrs attrs;
-  AttrValue v;
-  v.kind = KEEL_ATTR_DIM;
-  v.i = length;
-  if (length != -1) attrs.push_back({"length", v});
-  v.kind = KEEL_ATTR_BOOL;
-  v.i = 1;
-  if (reverse) attrs.push_back({"reverse", v});
+  Attrs attrs = MakeAttrs({{"length", KEEL_ATTR_DIM, length}, {"reverse", KEEL_ATTR_BOOL, 1}});
+  if (!reverse) attrs.pop_back();
+  if (length == -1) attrs.erase(attrs.begin());
   return attrs;
 }
 
 absl::StatusOr<Results> ScanTraced(const keel_trace* within, Trace& trace, const ScanArguments& scan,
                                    const Code& code, uint32_t room) {
-  std::vector<keel_array*> all(scan.carry.begin(), scan.carry.end());
-  all.insert(all.end(), scan.xs.begin(), scan.xs.end());
-  BodyRequest wanted{"body", all, scan.carry.size()};
-  ASSIGN_OR_RETURN(std::shared_ptr<Trace> body, Write(within, trace, wanted, code));
-  return AddNode(within, trace,
-                 {"scan", scan.carry, scan.xs, {body.get()}, ScanAttrs(scan.length, scan.reverse), {}}, room);
+  Attrs attrs = ScanAttrs(scan.length, scan.reverse);
+  return WriteNode(within, trace, {"scan", scan.carry, scan.xs, {}, std::move(attrs)}, {&code, 1}, room);
 }
 
 // The body never runs: the types of its results come from a temporary trace.
@@ -277,13 +243,10 @@ absl::StatusOr<Results> ScanNow(keel_trace* within, const ScanArguments& scan, c
 }
 
 // The trace of the caller, or of the arrays; null: blocks run at once.
-absl::StatusOr<Trace*> TraceFor(const keel_trace* within, std::initializer_list<Arrays> lists) {
+absl::StatusOr<Trace*> TraceFor(const keel_trace* within, Arrays arrays, Arrays more = {}) {
   if (Trace* trace = TraceOf(within)) return trace;
-  std::vector<keel_array*> all;
-  for (Arrays list : lists)
-    for (keel_array* array : list) {
-      all.push_back(array);
-    }
+  std::vector<keel_array*> all(arrays.begin(), arrays.end());
+  all.insert(all.end(), more.begin(), more.end());
   return Trace::OfAll(all);
 }
 
@@ -295,8 +258,7 @@ keel_rc keel_trace_cond(keel_trace* within, keel_array* predicate, keel_block th
   return Guard(err, "predicate then otherwise out[room] n_out",
                {predicate, then, otherwise, out, room, n_out}, [&] {
                  const Code blocks[] = {{then, then_arg}, {otherwise, otherwise_arg}};
-                 const std::string_view labels[] = {"then", "else"};
-                 return Give(Branch(within, predicate, "cond", blocks, labels, room), out, room, n_out);
+                 return Give(Branch(within, predicate, "cond", blocks, room), out, room, n_out);
                });
 }
 
@@ -308,7 +270,7 @@ keel_rc keel_trace_switch(keel_trace* within, keel_array* index, const keel_bloc
                  if (!n) return Invalid("keel_trace_switch: 'n' is 0; a switch has no branch");
                  std::vector<Code> blocks;
                  for (uint32_t b = 0; b < n; b++) blocks.push_back({branches[b], args ? args[b] : nullptr});
-                 return Give(Branch(within, index, "switch", blocks, {}, room), out, room, n_out);
+                 return Give(Branch(within, index, "switch", blocks, room), out, room, n_out);
                });
 }
 
@@ -318,14 +280,10 @@ keel_rc keel_trace_while(keel_trace* within, keel_array* const* init, uint32_t n
   return Guard(err, "init[n]* test body out[n]", {init, n, test, body, out, n}, [&]() -> absl::Status {
     uint32_t made = 0;
     const Code blocks[] = {{test, test_arg}, {body, body_arg}};
-    ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {{init, n}}));
-    if (!trace) return Give(WhileNow(within, Share({init, n}), blocks[0], blocks[1]), out, n, &made);
-    BodyRequest wanted{"test", {init, n}};
-    ASSIGN_OR_RETURN(std::shared_ptr<Trace> first, Write(within, *trace, wanted, blocks[0]));
-    wanted.label = "body";
-    ASSIGN_OR_RETURN(std::shared_ptr<Trace> second, Write(within, *trace, wanted, blocks[1]));
-    ControlRequest node{"while", {init, n}, {}, {first.get(), second.get()}, {}, {}};
-    return Give(AddNode(within, *trace, node, n), out, n, &made);
+    ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {init, n}));
+    return Give(trace ? WriteNode(within, *trace, {"while", {init, n}, {}}, blocks, n)
+                      : WhileNow(within, Share({init, n}), blocks[0], blocks[1]),
+                out, n, &made);
   });
 }
 
@@ -335,35 +293,30 @@ keel_rc keel_trace_scan(keel_trace* within, keel_array* const* carry, uint32_t n
   return Guard(err, "carry[n_carry]* xs[n_xs]* body out[room] n_out",
                {carry, n_carry, xs, n_xs, body, out, room, n_out}, [&]() -> absl::Status {
                  ScanArguments scan{{carry, n_carry}, {xs, n_xs}, length, reverse != 0};
-                 ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {scan.carry, scan.xs}));
-                 if (!trace) return Give(ScanNow(within, scan, {body, arg}), out, room, n_out);
-                 return Give(ScanTraced(within, *trace, scan, {body, arg}, room), out, room, n_out);
+                 ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, scan.carry, scan.xs));
+                 return Give(trace ? ScanTraced(within, *trace, scan, {body, arg}, room)
+                                   : ScanNow(within, scan, {body, arg}),
+                             out, room, n_out);
                });
 }
 
 keel_rc keel_body_begin(keel_trace* within, keel_tape* tape, const char* label, keel_array* const* like,
                         uint32_t n, uint32_t entries_from, uint32_t flags, keel_trace** body,
                         keel_array** params, keel_error** err) {
-  return Guard(err, "label like[n]* body params[n]", {label, like, n, body, params, n},
-               [&]() -> absl::Status {
-                 if (flags & ~KEEL_BODY_BRANCH)
-                   return Invalid("keel_body_begin: 'flags' is ", flags, "; there is KEEL_BODY_BRANCH (1)");
-                 ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {{like, n}}));
-                 if (!trace)
-                   return Error(absl::StatusCode::kFailedPrecondition,
-                                "a body requires a trace: pass 'within' or a symbolic array");
-                 std::vector<ArrayRef> made;
-                 BodyRequest wanted{label, {like, n}, entries_from, (flags & KEEL_BODY_BRANCH) != 0};
-                 ASSIGN_OR_RETURN(std::shared_ptr<Trace> begun, trace->Begin(wanted, &made));
-                 std::unique_ptr<keel_trace, decltype(&keel_trace_free)> handle(
-                     new keel_trace{At(within, std::move(begun))}, keel_trace_free);
-                 handle->tracing.owns_body = true;
-                 if (tape) handle->tracing.tape = tape;
-                 if (tape) tape->Enter(handle->tracing.trace.get());
-                 for (uint32_t i = 0; i < n; i++) params[i] = made[i].Detach();
-                 *body = handle.release();
-                 return absl::OkStatus();
-               });
+  return Guard(
+      err, "label like[n]* body params[n]", {label, like, n, body, params, n}, [&]() -> absl::Status {
+        if (flags & ~KEEL_BODY_BRANCH)
+          return Invalid("keel_body_begin: 'flags' is ", flags, "; there is KEEL_BODY_BRANCH (1)");
+        ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {like, n}));
+        if (!trace)
+          return Error(absl::StatusCode::kFailedPrecondition,
+                       "a body requires a trace: pass 'within' or a symbolic array");
+        Results made;
+        BodyRequest wanted{label, {like, n}, entries_from, (flags & KEEL_BODY_BRANCH) != 0};
+        ASSIGN_OR_RETURN(std::unique_ptr<keel_trace> begun, BeginBody(within, tape, *trace, wanted, &made));
+        *body = begun.release();
+        return Give(std::move(made), params, n, &n);
+      });
 }
 
 keel_rc keel_body_end(keel_trace* body, keel_error** err) {
@@ -380,23 +333,23 @@ keel_rc keel_body_run(const char* op, keel_array* const* before, uint32_t n_befo
                       keel_array* const* entries, uint32_t n_entries, keel_trace* const* bodies,
                       uint32_t n_bodies, keel_dim length, int32_t reverse, keel_array** out, uint32_t room,
                       uint32_t* n_out, keel_error** err) {
-  return Guard(
-      err, "op before[n_before]* entries[n_entries]* bodies[n_bodies]* out[room] n_out",
-      {op, before, n_before, entries, n_entries, bodies, n_bodies, out, room, n_out}, [&]() -> absl::Status {
-        if (!n_bodies) return Invalid("keel_body_run: 'n_bodies' is 0; a ", op, " needs a body");
-        ControlRequest wanted{op, {before, n_before}, {entries, n_entries}, {}, {}, {}};
-        for (uint32_t b = 0; b < n_bodies; b++) {
-          wanted.bodies.push_back(bodies[b]->tracing.trace.get());
-        }
-        if (wanted.op == "scan") wanted.attrs = ScanAttrs(length, reverse != 0);
-        RETURN_IF_ERROR(Trace::CheckControl(wanted));
-        RETURN_IF_ERROR(CheckRoom(wanted.op == "while" ? n_before : bodies[0]->tracing.results.size(), room));
-        for (uint32_t b = 0; b < n_bodies; b++) {
-          Results results;
-          for (const auto& [name, array] : bodies[b]->tracing.results) results.push_back(array);
-          RETURN_IF_ERROR(wanted.bodies[b]->Finish(Raw(results)));
-        }
-        Trace* around = wanted.bodies[0]->parent();
-        return Give(AddNode(bodies[0], *around, wanted, room), out, room, n_out);
-      });
+  return Guard(err, "op before[n_before]* entries[n_entries]* bodies[n_bodies]* out[room] n_out",
+               {op, before, n_before, entries, n_entries, bodies, n_bodies, out, room, n_out},
+               [&]() -> absl::Status {
+                 if (!n_bodies) return Invalid("keel_body_run: 'n_bodies' is 0; a ", op, " needs a body");
+                 ControlRequest wanted{op, {before, n_before}, {entries, n_entries}};
+                 for (uint32_t b = 0; b < n_bodies; b++) {
+                   wanted.bodies.push_back(bodies[b]->tracing.trace.get());
+                 }
+                 if (wanted.op == "scan") wanted.attrs = ScanAttrs(length, reverse != 0);
+                 RETURN_IF_ERROR(Trace::CheckControl(wanted));
+                 RETURN_IF_ERROR(CheckRoom(wanted, bodies[0]->tracing.results.size(), room));
+                 for (uint32_t b = 0; b < n_bodies; b++) {
+                   Results results;
+                   for (const auto& [name, array] : bodies[b]->tracing.results) results.push_back(array);
+                   RETURN_IF_ERROR(wanted.bodies[b]->Finish(results));
+                 }
+                 Trace* around = wanted.bodies[0]->parent();
+                 return Give(AddNode(bodies[0], *around, wanted), out, room, n_out);
+               });
 }

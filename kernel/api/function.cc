@@ -2,6 +2,7 @@
 #include "kernel/program/trace/function.h"
 
 #include "kernel/api/handles.h"
+#include "kernel/api/options.h"
 #include "kernel/language/graph/names.h"
 #include "kernel/language/graph/signature.h"
 #include "kernel/runtime/plugin/host.h"
@@ -49,46 +50,25 @@ absl::Status keel::CallBack(keel_trace& lent, absl::FunctionRef<keel_rc(keel_err
 
 namespace {
 
-using Options = FunctionOptions;
-const Option kFunctionOptions[] = {
-    {"signature",
-     [](void* o, const std::string& v) {
-       static_cast<Options*>(o)->signature = v;
-       return absl::OkStatus();
-     }},
-    {"any_after",
-     [](void* o, const std::string& v) {
-       uint64_t n = UINT32_MAX;
-       if (v != "never") {
-         ASSIGN_OR_RETURN(n, ParseNumber("any_after", v, 0, UINT32_MAX));
-       }
-       static_cast<Options*>(o)->any_after = static_cast<uint32_t>(n);
-       return absl::OkStatus();
-     }},
-    {"max_traces",
-     [](void* o, const std::string& v) {
-       ASSIGN_OR_RETURN(uint64_t n, ParseNumber("max_traces", v, 1, 1 << 20));
-       static_cast<Options*>(o)->max_traces = static_cast<uint32_t>(n);
-       return absl::OkStatus();
-     }},
-    {"check_captures",
-     [](void* o, const std::string& v) {
-       return SetFlag("check_captures", v, &static_cast<Options*>(o)->check_captures);
-     }},
-    {"exact_convolution",
-     [](void* o, const std::string& v) {
-       return SetFlag("exact_convolution", v, &static_cast<Options*>(o)->plan.exact_convolution);
-     }},
-    {"threads",
-     [](void* o, const std::string& v) { return SetThreads(v, &static_cast<Options*>(o)->plan.threads); }},
-    {"memory",
-     [](void* o, const std::string& v) { return SetMemory(v, &static_cast<Options*>(o)->plan.memory); }},
-    {"timeout_ms",
-     [](void* o, const std::string& v) { return SetTimeout(v, &static_cast<Options*>(o)->plan.timeout_ms); }},
-    {"level", [](void* o, const std::string& v) { return SetLevel(v, &static_cast<Options*>(o)->passes); }},
-    {"passes",
-     [](void* o, const std::string& v) { return ParsePasses(v, &static_cast<Options*>(o)->passes); }},
-};
+absl::Status ReadOptions(const keel_kv* options, uint32_t n, FunctionOptions* to) {
+  PlanOptions& plan = to->plan;
+  auto any_after = [&](const std::string& value) {
+    if (value != "never") return Option::Number("any_after", &to->any_after, 0, UINT32_MAX).set(value);
+    to->any_after = UINT32_MAX;
+    return absl::OkStatus();
+  };
+  return SetOptions({Option::Text("signature", &to->signature),
+                     {"any_after", any_after},
+                     Option::Number("max_traces", &to->max_traces, 1, 1 << 20),
+                     Option::Flag("check_captures", &to->check_captures),
+                     Option::Flag("exact_convolution", &plan.exact_convolution),
+                     Option::Threads(&plan.threads),
+                     Option::Memory(&plan.memory),
+                     Option::Timeout(&plan.timeout_ms),
+                     Option::Level(&to->passes),
+                     Option::Passes(&to->passes)},
+                    options, n);
+}
 
 TracedBody BodyOf(keel_program program, void* arg, std::shared_ptr<CallerObject> owner) {
   return [program, arg, owner = std::move(owner)](Tracing& tracing, std::span<const keel_leaf> leaves) {
@@ -101,14 +81,12 @@ TracedBody BodyOf(keel_program program, void* arg, std::shared_ptr<CallerObject>
   };
 }
 
-absl::StatusOr<std::vector<ArrayRef>> RunBackward(const TracedBody& body, Tracing tracing,
-                                                  const std::vector<ArrayRef>& in) {
+absl::StatusOr<Results> RunBackward(const TracedBody& body, Tracing tracing, const Results& in) {
   std::vector<keel_leaf> leaves;
   for (const ArrayRef& array : in)
     leaves.push_back({KEEL_LEAF_ARRAY, 0, nullptr, array.get(), 0, 0, nullptr});
   RETURN_IF_ERROR(body(tracing, leaves));
-  Results made = tracing.Take();
-  return std::vector<ArrayRef>(std::move_iterator(made.begin()), std::move_iterator(made.end()));
+  return tracing.Take();
 }
 
 absl::Status GiveModule(const keel_function& f, const Concrete& concrete, keel_module** out) {
@@ -131,7 +109,7 @@ keel_rc keel_function_new(keel_context* c, const char* name, const char* device,
                  FunctionOptions wanted;
                  wanted.plan = c->state->Options();
                  wanted.plan.results_on_device = true;
-                 RETURN_IF_ERROR(SetOptions(kFunctionOptions, options, n, &wanted));
+                 RETURN_IF_ERROR(ReadOptions(options, n, &wanted));
                  ASSIGN_OR_RETURN(Device * on, c->state->registry.FindDevice(device));
                  auto function = std::make_unique<Function>(c->state, name, on, std::move(wanted),
                                                             BodyOf(program, arg, taken));
@@ -168,8 +146,8 @@ keel_rc keel_function_trace(keel_function* f, uint32_t number, keel_module** out
 keel_rc keel_function_report(keel_function* f, const char* what, keel_text** out, keel_error** err) {
   return Guard(err, "function what out", {f, what, out}, [&, caller = __func__]() -> absl::Status {
     const std::string_view wanted = what;
-    if (wanted == "report") return GiveText(f->function->Report(), out);
-    if (wanted == "signatures") return GiveText(f->function->Signatures(), out);
+    if (wanted == "report") return Give(f->function->Report(), out);
+    if (wanted == "signatures") return Give(f->function->Signatures(), out);
     return UnknownChoice(caller, "what", wanted, "report, signatures");
   });
 }
@@ -188,27 +166,25 @@ void keel_function_free(keel_function* f) {
 keel_rc keel_trace_custom(keel_trace* within, keel_tape* tape, const char* name, keel_array* const* xs,
                           uint32_t n_xs, keel_array* const* ys, uint32_t n_ys, keel_program backward,
                           void* arg, keel_array** out, keel_error** err) {
-  return Guard(
-      err, "name xs[n_xs]* ys[n_ys]* backward out[n_ys]", {name, xs, n_xs, ys, n_ys, backward, out, n_ys},
-      [&]() -> absl::Status {
-        RETURN_IF_ERROR(CheckName("a custom gradient", name));
-        std::vector<keel_array*> all(xs, xs + n_xs);
-        all.insert(all.end(), ys, ys + n_ys);
-        ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(all));
-        if (!trace && within && within->tracing.trace) trace = within->tracing.trace->Current();
-        Tape* on = tape || !within ? tape : within->tracing.tape;
-        TracedBody body = BodyOf(backward, arg, nullptr);
-        CustomGradientRequest wanted{
-            name, {xs, n_xs}, {ys, n_ys}, [&](std::shared_ptr<Trace> back, std::vector<ArrayRef> in) {
-              return RunBackward(body, {nullptr, std::move(back), {}}, in);
-            }};
-        std::vector<ArrayRef> made;
-        if (trace)
-          RETURN_IF_ERROR(trace->Custom(wanted, &made));
-        else if (on && std::any_of(xs, xs + n_xs, [&](keel_array* x) { return on->WatchesOrOuter(x); }))
-          RETURN_IF_ERROR(on->Custom(wanted, &made));
-        for (uint32_t i = 0; i < n_ys; i++)
-          out[i] = made.empty() ? keel_array_retain(ys[i]) : made[i].Detach();
-        return absl::OkStatus();
-      });
+  return Guard(err, "name xs[n_xs]* ys[n_ys]* backward out[n_ys]",
+               {name, xs, n_xs, ys, n_ys, backward, out, n_ys}, [&]() -> absl::Status {
+                 RETURN_IF_ERROR(CheckName("a custom gradient", name));
+                 std::vector<keel_array*> all(xs, xs + n_xs);
+                 all.insert(all.end(), ys, ys + n_ys);
+                 ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(all));
+                 if (!trace) trace = TraceOf(within);
+                 Tape* on = TapeOf(tape, within);
+                 TracedBody body = BodyOf(backward, arg, nullptr);
+                 CustomGradientRequest wanted{
+                     name, {xs, n_xs}, {ys, n_ys}, [&](std::shared_ptr<Trace> back, const Results& in) {
+                       return RunBackward(body, {nullptr, std::move(back), {}}, in);
+                     }};
+                 const bool recorded =
+                     on && std::any_of(xs, xs + n_xs, [&](keel_array* x) { return on->WatchesOrOuter(x); });
+                 uint32_t n_out = 0;
+                 return Give(trace      ? trace->Custom(wanted)
+                             : recorded ? on->Custom(wanted)
+                                        : Share(wanted.ys),
+                             out, n_ys, &n_out);
+               });
 }

@@ -45,10 +45,9 @@ absl::Status keel::CheckGradientFlags(std::string_view function, uint32_t flags,
 }
 
 keel_rc keel_module_graph(keel_module* m, const char* entry, keel_graph** out, keel_error** err) {
-  return Guard(err, "module out", {m, out}, [&]() -> absl::Status {
-    std::lock_guard lock(m->state->mutex);
-    ASSIGN_OR_RETURN(const Entry* found, m->state->module->FindEntry(entry ? entry : ""));
-    *out = HandleOf(*m->state, m->state->module->graphs[found->graph].get());
+  return GuardModule(m, err, "module out", {m, out}, [&](Module& module) -> absl::Status {
+    ASSIGN_OR_RETURN(const Entry* found, module.FindEntry(entry ? entry : ""));
+    *out = HandleOf(*m->state, module.graphs[found->graph].get());
     return absl::OkStatus();
   });
 }
@@ -80,16 +79,16 @@ keel_rc keel_graph_new(keel_module* m, const char* name, keel_graph* copy_of, ke
 keel_rc keel_graph_gradient(keel_graph* g, const keel_value* ys, uint32_t n_ys, const keel_value* seeds,
                             const keel_value* xs, uint32_t n_xs, uint32_t flags, keel_value* dxs,
                             keel_error** err) {
-  return Guard(err, "graph ys[n_ys] xs[n_xs] dxs[n_xs]", {g, ys, n_ys, xs, n_xs, dxs, n_xs},
-               [&]() -> absl::Status {
-                 RETURN_IF_ERROR(CheckGradientFlags("keel_graph_gradient", flags, n_ys, seeds != nullptr));
-                 std::lock_guard lock(g->owner->mutex);
-                 GradientRequest wanted{{ys, n_ys}, {}, {xs, n_xs}, (flags & KEEL_GRADIENT_ZEROS) != 0};
-                 if (seeds) wanted.seeds = {seeds, n_ys};
-                 const bool jacobian = (flags & KEEL_GRADIENT_JACOBIAN) != 0;
-                 ASSIGN_OR_RETURN(std::vector<ValueId> found,
-                                  jacobian ? AllJacobians(*g->graph, wanted) : Gradient(*g->graph, wanted));
-                 std::copy(found.begin(), found.end(), dxs);
-                 return absl::OkStatus();
-               });
+  return GuardGraph(
+      g, err, "graph ys[n_ys] xs[n_xs] dxs[n_xs]", {g, ys, n_ys, xs, n_xs, dxs, n_xs},
+      [&](Graph& graph) -> absl::Status {
+        RETURN_IF_ERROR(CheckGradientFlags("keel_graph_gradient", flags, n_ys, seeds != nullptr));
+        GradientRequest wanted{{ys, n_ys}, {}, {xs, n_xs}, (flags & KEEL_GRADIENT_ZEROS) != 0};
+        if (seeds) wanted.seeds = {seeds, n_ys};
+        const bool jacobian = (flags & KEEL_GRADIENT_JACOBIAN) != 0;
+        ASSIGN_OR_RETURN(std::vector<ValueId> found,
+                         jacobian ? AllJacobians(graph, wanted) : Gradient(graph, wanted));
+        std::copy(found.begin(), found.end(), dxs);
+        return absl::OkStatus();
+      });
 }

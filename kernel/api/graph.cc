@@ -7,29 +7,27 @@
 
 using namespace keel;
 
-namespace {
-
-template <typename T>
-absl::Status Give(absl::StatusOr<T> made, T* out) {
-  RETURN_IF_ERROR(made.status());
-  *out = *std::move(made);
-  return absl::OkStatus();
-}
-
-// Guard, with the module locked.
-keel_rc GuardGraph(keel_graph* g, keel_error** err, Needs needs, Given given,
-                   absl::FunctionRef<absl::Status(Graph&)> body,
-                   const char* function = __builtin_FUNCTION()) noexcept {
+keel_rc keel::GuardModule(keel_module* m, keel_error** err, Needs needs, Given given,
+                          absl::FunctionRef<absl::Status(Module&)> body, const char* function) noexcept {
   return Guard(
       err, needs, given,
-      [&]() -> absl::Status {
+      [&] {
+        std::lock_guard lock(m->state->mutex);
+        return body(*m->state->module);
+      },
+      function);
+}
+
+keel_rc keel::GuardGraph(keel_graph* g, keel_error** err, Needs needs, Given given,
+                         absl::FunctionRef<absl::Status(Graph&)> body, const char* function) noexcept {
+  return Guard(
+      err, needs, given,
+      [&] {
         std::lock_guard lock(g->owner->mutex);
         return body(*g->graph);
       },
       function);
 }
-
-}  // namespace
 
 void keel::GiveType(const TensorType& type, keel_dt* dtype, int64_t* shape, int32_t* ndim) {
   if (dtype) *dtype = Info(type.dtype).code;
@@ -46,25 +44,19 @@ keel_rc keel_module_new(keel_context* c, keel_module** out, keel_error** err) {
 }
 
 keel_rc keel_module_dim(keel_module* m, const char* expression, keel_dim* out, keel_error** err) {
-  return Guard(err, "module expression out", {m, expression, out}, [&]() -> absl::Status {
-    std::lock_guard lock(m->state->mutex);
-    return Give(m->state->module->dims.Parse(expression), out);
-  });
+  return GuardModule(m, err, "module expression out", {m, expression, out},
+                     [&](Module& module) { return Give(module.dims.Parse(expression), out); });
 }
 
 keel_rc keel_graph_number(keel_graph* g, int64_t* out, keel_error** err) {
-  return GuardGraph(g, err, "graph out", {g, out}, [&](Graph& graph) -> absl::Status {
-    ASSIGN_OR_RETURN(uint32_t number, graph.module->GraphNumber(graph.name));
-    *out = number;
-    return absl::OkStatus();
-  });
+  return GuardGraph(g, err, "graph out", {g, out},
+                    [&](Graph& graph) { return Give(graph.module->GraphNumber(graph.name), out); });
 }
 
 keel_rc keel_graph_param(keel_graph* g, const char* name, keel_dt code, const keel_dim* dims, int32_t ndim,
                          keel_value* out, keel_error** err) {
-  return GuardGraph(g, err, "graph dims(ndim) out", {g, dims, ndim, out}, [&](Graph& graph) -> absl::Status {
-    return Give(BuildParam(graph, name, code, dims, ndim), out);
-  });
+  return GuardGraph(g, err, "graph dims(ndim) out", {g, dims, ndim, out},
+                    [&](Graph& graph) { return Give(BuildParam(graph, name, code, dims, ndim), out); });
 }
 
 keel_rc keel_graph_rule(keel_graph* g, const char* rule, keel_error** err) {
@@ -107,10 +99,9 @@ keel_rc keel_graph_result(keel_graph* g, const char* name, keel_value v, keel_er
 }
 
 keel_rc keel_module_entry(keel_module* m, const char* name, keel_graph* g, keel_error** err) {
-  return Guard(err, "module name graph", {m, name, g}, [&]() -> absl::Status {
+  return GuardModule(m, err, "module name graph", {m, name, g}, [&](Module& module) -> absl::Status {
     if (g->owner != m->state.get()) return Invalid("the graph belongs to another module");
-    std::lock_guard lock(m->state->mutex);
-    return m->state->module->AddEntry(name, g->graph);
+    return module.AddEntry(name, g->graph);
   });
 }
 
@@ -132,7 +123,7 @@ keel_rc keel_graph_port(keel_graph* g, int32_t result, uint32_t i, keel_value* o
     if (i >= list.size())
       return NotFound("graph '", graph.name, "' has ", list.size(), result ? " results" : " parameters");
     std::string text = result ? graph.result_names[i] : "";
-    if (name) RETURN_IF_ERROR(GiveText(text.empty() ? graph.ValueName(list[i]) : text, name));
+    if (name) RETURN_IF_ERROR(Give(text.empty() ? graph.ValueName(list[i]) : text, name));
     if (out) *out = list[i];
     return absl::OkStatus();
   });
@@ -146,7 +137,7 @@ keel_rc keel_graph_node_at(keel_graph* g, uint32_t i, keel_text** name, const ch
       return NotFound("graph '", graph.name, "' has ", graph.nodes.size(), " nodes; node ", i,
                       " does not exist");
     const Node& node = graph.nodes[i];
-    if (name) RETURN_IF_ERROR(GiveText(graph.NodeName(i), name));
+    if (name) RETURN_IF_ERROR(Give(graph.NodeName(i), name));
     if (op) *op = OpName(*node.op).data();
     for (auto [list, values, count] : {std::tuple(&node.in, in, n_in), std::tuple(&node.out, out, n_out)}) {
       if (values) *values = list->data();
@@ -161,7 +152,7 @@ keel_rc keel_graph_value_at(keel_graph* g, keel_value v, keel_text** name, uint3
   return GuardGraph(g, err, "graph", {g}, [&](Graph& graph) -> absl::Status {
     RETURN_IF_ERROR(CheckHasValue(graph, v));
     const Value& value = graph.values[v];
-    if (name) RETURN_IF_ERROR(GiveText(graph.ValueName(v), name));
+    if (name) RETURN_IF_ERROR(Give(graph.ValueName(v), name));
     if (node) *node = value.kind == ValueKind::kResult ? value.index : KEEL_NO_VALUE;
     GiveType(value.type, dtype, shape, ndim);
     return absl::OkStatus();

@@ -81,6 +81,9 @@ struct keel_session {
 struct keel_trace {
   keel::Tracing tracing;
   bool lent = false, freed = false;  // lent: to a program or block; freed: it tried to free the trace
+  ~keel_trace() {                    // symbolic arrays may keep the body longer
+    if (tracing.owns_body) tracing.trace->Leave();
+  }
 };
 struct keel_tape : keel::Tape {
   using Tape::Tape;
@@ -106,7 +109,19 @@ inline keel_module* HandleOf(std::shared_ptr<Context> context, std::shared_ptr<M
 
 // Stores the error in *err, unless err is null, and returns its code.
 keel_rc Report(const absl::Status& status, keel_error** err);
-absl::Status GiveText(std::string text, keel_text** out);
+
+// Store the result of a function in the variables of the caller.
+absl::Status Give(absl::StatusOr<std::string> text, keel_text** out);
+inline absl::Status Give(absl::StatusOr<ArrayRef> array, keel_array** out) {
+  if (array.ok()) *out = array->Detach();
+  return array.status();
+}
+absl::Status Give(absl::StatusOr<Results> arrays, keel_array** out, uint32_t room, uint32_t* n_out);
+template <typename T, typename Out>
+absl::Status Give(absl::StatusOr<T> number, Out* out) {
+  if (number.ok()) *out = *number;
+  return number.status();
+}
 
 // The same if there may be no memory left for an error object.
 keel_rc ReportNoMemory(const char* function, keel_error** err) noexcept;
@@ -182,6 +197,23 @@ inline keel_rc Guard(keel_error** err, Needs needs, Given given, absl::FunctionR
   return Guard(err, needs.text, needs.kinds, given.begin(), body, function);
 }
 
+// Guard, with the module locked.
+keel_rc GuardModule(keel_module* m, keel_error** err, Needs needs, Given given,
+                    absl::FunctionRef<absl::Status(Module&)> body,
+                    const char* function = __builtin_FUNCTION()) noexcept;
+keel_rc GuardGraph(keel_graph* g, keel_error** err, Needs needs, Given given,
+                   absl::FunctionRef<absl::Status(Graph&)> body,
+                   const char* function = __builtin_FUNCTION()) noexcept;
+
+// The current trace of a program; null: it runs eagerly.
+inline Trace* TraceOf(const keel_trace* within) {
+  return within && within->tracing.trace ? within->tracing.trace->Current() : nullptr;
+}
+// The tape of a call, or of its program; may be null.
+inline Tape* TapeOf(Tape* tape, const keel_trace* within) {
+  return tape || !within ? tape : within->tracing.tape;
+}
+
 // An object of the caller, released by release(arg) after its last use. A call that fails takes nothing, so
 // `release` is set after the last step that can fail.
 struct CallerObject {
@@ -191,22 +223,6 @@ struct CallerObject {
     if (release) release(arg);
   }
 };
-
-// Options by name, each at most once unless `repeats`. An unknown option is an error that lists the known
-// ones.
-struct Option {
-  const char* name;
-  absl::Status (*set)(void* target, const std::string& value);
-  bool repeats = false;
-};
-absl::Status SetOptions(std::span<const Option> known, const keel_kv* given, uint32_t n, void* target);
-absl::StatusOr<uint64_t> ParseNumber(std::string_view what, const std::string& text, uint64_t min,
-                                     uint64_t max);
-absl::Status SetThreads(const std::string& value, uint32_t* threads);
-absl::Status SetMemory(const std::string& value, uint64_t* memory);
-absl::Status SetTimeout(const std::string& value, uint32_t* ms);
-absl::Status SetFlag(std::string_view what, const std::string& value, bool* flag);  // "0" or "1"
-absl::Status SetLevel(const std::string& value, PassChoice* choice);
 
 // Calls a callback and returns its error as a status; frees the callback's error object. Violations of the
 // rules (a C++ exception, an unknown code, an error with KEEL_OK) are errors that describe them. lent: the

@@ -9,26 +9,21 @@ namespace {
 
 void WriteValue(const Graph& graph, ValueId v, std::string_view name, Json& json) {
   const TensorType& type = graph.values[v].type;
-  json.BeginObject();
   json.Key("name").String(name);
   json.Key("type").String(Print(type, graph.module->dims));
   json.Key("dtype").String(Name(type.dtype));
   json.Key("dims").BeginArray();
   for (Dim d : type.dims) IsSymbolic(d) ? json.String(graph.module->dims.Print(d)) : json.Int(d);
   json.EndArray();
-  json.EndObject();
 }
 
 void WriteSignature(const Graph& graph, Json& json) {
-  json.Key("params").BeginArray();
-  for (ValueId v : graph.params) WriteValue(graph, v, graph.ValueName(v), json);
-  json.EndArray();
-  json.Key("results").BeginArray();
-  for (size_t i = 0; i < graph.results.size(); i++)
-    WriteValue(graph, graph.results[i],
-               graph.result_names[i].empty() ? graph.ValueName(graph.results[i]) : graph.result_names[i],
-               json);
-  json.EndArray();
+  json.Objects("params", graph.params, [&](ValueId v) { WriteValue(graph, v, graph.ValueName(v), json); });
+  size_t i = 0;
+  json.Objects("results", graph.results, [&](ValueId v) {
+    const std::string& name = graph.result_names[i++];
+    WriteValue(graph, v, name.empty() ? graph.ValueName(v) : name, json);
+  });
 }
 
 void WriteEffects(const Graph& graph, Json& json) {
@@ -47,7 +42,6 @@ void WriteEffects(const Graph& graph, Json& json) {
 void WriteGraph(const Graph& graph, Json& json) {
   std::map<std::string, int64_t> ops;
   for (const Node& node : graph.nodes) ops[std::string(OpName(*node.op))]++;
-  json.BeginObject();
   json.Key("name").String(graph.name);
   json.Key("nodes").Int(static_cast<int64_t>(graph.nodes.size()));
   WriteSignature(graph, json);
@@ -55,19 +49,14 @@ void WriteGraph(const Graph& graph, Json& json) {
   for (const auto& [op, count] : ops) json.Key(op).Int(count);
   json.EndObject();
   WriteEffects(graph, json);
-  json.EndObject();
 }
 
 void WriteEntries(const Module& m, Json& json) {
-  json.Key("entries").BeginArray();
-  for (const Entry& e : m.entries) {
-    json.BeginObject();
+  json.Objects("entries", m.entries, [&](const Entry& e) {
     json.Key("name").String(e.name);
     json.Key("graph").String(m.graphs[e.graph]->name);
     WriteSignature(*m.graphs[e.graph], json);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 void WriteConstants(const Module& m, Json& json) {
@@ -78,28 +67,20 @@ void WriteConstants(const Module& m, Json& json) {
 }
 
 void WriteVariables(const Module& m, Json& json) {
-  json.Key("variables").BeginArray();
-  for (const ModuleVariable& v : m.variables) {
-    json.BeginObject();
+  json.Objects("variables", m.variables, [&](const ModuleVariable& v) {
     json.Key("name").String(v.name);
     json.Key("type").String(Print(v.type, m.dims));
     json.Key("bytes").Int(static_cast<int64_t>(v.storage->Read()->bytes()));
-    json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 void WriteCases(const Module& m, Json& json) {
-  json.Key("cases").BeginArray();
-  for (const Case& c : m.cases) {
-    json.BeginObject().Key("name").String(c.name).Key("entry").String(c.entry);
-    json.Key("inputs")
-        .Int(static_cast<int64_t>(c.inputs.size()))
-        .Key("expected")
-        .Int(static_cast<int64_t>(c.expected.size()));
-    json.Key("rtol").Double(c.rtol).Key("atol").Double(c.atol).EndObject();
-  }
-  json.EndArray();
+  json.Objects("cases", m.cases, [&](const Case& c) {
+    json.Key("name").String(c.name).Key("entry").String(c.entry);
+    json.Key("inputs").Int(static_cast<int64_t>(c.inputs.size()));
+    json.Key("expected").Int(static_cast<int64_t>(c.expected.size()));
+    json.Key("rtol").Double(c.rtol).Key("atol").Double(c.atol);
+  });
 }
 
 }  // namespace
@@ -108,9 +89,7 @@ std::string ModuleInfo(const Module& m) {
   Json json;
   json.BeginObject();
   WriteEntries(m, json);
-  json.Key("graphs").BeginArray();
-  for (const auto& graph : m.graphs) WriteGraph(*graph, json);
-  json.EndArray();
+  json.Objects("graphs", m.graphs, [&](const auto& graph) { WriteGraph(*graph, json); });
   WriteConstants(m, json);
   WriteVariables(m, json);
   json.Key("metadata").BeginObject();

@@ -69,23 +69,13 @@ keel_rc keel_trace_entry(keel_trace* within, keel_tape* tape, keel_module* m, co
                    return Annotate(Error(absl::StatusCode::kFailedPrecondition, caller,
                                          "() requires a program that is being traced"),
                                    kErrorHint, "use a session to run an entry on arrays with elements");
-                 Tape* records = tape ? tape : within->tracing.tape;
                  std::lock_guard lock(m->state->mutex);
                  const Module& from = *m->state->module;
                  ASSIGN_OR_RETURN(const Entry* found, from.FindEntry(entry ? entry : ""));
                  const Graph& graph = *from.graphs[found->graph];
                  if (graph.results.size() > room)
-                   return Invalid("entry \"", found->name, "\" returns ", graph.results.size(),
-                                  " results, but 'out' has room for ", room);
-                 EntryRequest wanted{from, graph, found->name, {in, n}, {}};
-                 if (records)
-                   wanted.on_read = [&](const std::shared_ptr<Variable>& v, keel_array* value) {
-                     records->RecordRead(v, value);
-                   };
-                 std::vector<ArrayRef> results;
-                 RETURN_IF_ERROR(within->tracing.trace->Current()->WriteEntry(wanted, &results));
-                 for (size_t i = 0; i < results.size(); i++) out[i] = results[i].Detach();
-                 *n_out = static_cast<uint32_t>(results.size());
-                 return absl::OkStatus();
+                   return NoRoom(absl::StrCat("entry \"", found->name, "\""), graph.results.size(), room);
+                 EntryRequest wanted{from, graph, found->name, {in, n}, TapeOf(tape, within)};
+                 return Give(TraceOf(within)->WriteEntry(wanted), out, room, n_out);
                });
 }

@@ -112,60 +112,51 @@ keel_rc keel_module_import(keel_context* c, const char* path, const keel_kv* opt
 }
 
 keel_rc keel_module_save(keel_module* m, const char* path, keel_error** err) {
-  return Guard(err, "module path", {m, path}, [&]() -> absl::Status {
-    std::lock_guard lock(m->state->mutex);
-    return SaveFile(*m->state->module, path);
-  });
+  return GuardModule(m, err, "module path", {m, path},
+                     [&](Module& module) { return SaveFile(module, path); });
 }
 
 keel_rc keel_module_report(keel_module* m, const char* what, keel_text** out, keel_error** err) {
-  return Guard(err, "module what out", {m, what, out}, [&, caller = __func__]() -> absl::Status {
+  return GuardModule(m, err, "module what out", {m, what, out}, [&](Module& module) -> absl::Status {
     const std::string_view wanted = what;
-    std::lock_guard lock(m->state->mutex);
-    const Module& module = *m->state->module;
     if (wanted == "text") {
       RETURN_IF_ERROR(CheckTextSize(module));
       for (const ModuleVariable& v : module.variables) RETURN_IF_ERROR(v.storage->ReadOnHost().status());
-      return GiveText(PrintText(module, UINT64_MAX), out);
+      return Give(PrintText(module, UINT64_MAX), out);
     }
-    if (wanted == "outline") return GiveText(PrintText(module, kOutlineBytes), out);
-    if (wanted == "info") return GiveText(ModuleInfo(module), out);
-    if (wanted == "signatures") return GiveText(PrintSignatures(module), out);
-    return UnknownChoice(caller, "what", wanted, "text, outline, info, signatures");
+    if (wanted == "outline") return Give(PrintText(module, kOutlineBytes), out);
+    if (wanted == "info") return Give(ModuleInfo(module), out);
+    if (wanted == "signatures") return Give(PrintSignatures(module), out);
+    return UnknownChoice("keel_module_report", "what", wanted, "text, outline, info, signatures");
   });
 }
 
 keel_rc keel_module_metadata(keel_module* m, const char* key, const char* value, keel_error** err) {
-  return Guard(err, "module key value", {m, key, value}, [&]() -> absl::Status {
-    std::lock_guard lock(m->state->mutex);
-    return m->state->module->SetMetadata(key, value);
-  });
+  return GuardModule(m, err, "module key value", {m, key, value},
+                     [&](Module& module) { return module.SetMetadata(key, value); });
 }
 
 keel_rc keel_module_add_case(keel_module* m, const char* name, const char* entry, keel_array* const* in,
                              uint32_t n_in, keel_array* const* expected, uint32_t n_expected, double rtol,
                              double atol, keel_error** err) {
-  return Guard(
-      err, "module name in[n_in]* expected[n_expected]*", {m, name, in, n_in, expected, n_expected},
-      [&]() -> absl::Status {
+  return GuardModule(
+      m, err, "module name in[n_in]* expected[n_expected]*", {m, name, in, n_in, expected, n_expected},
+      [&](Module& module) -> absl::Status {
         for (std::span<keel_array* const> side : {std::span(in, n_in), std::span(expected, n_expected)})
           for (keel_array* array : side) RETURN_IF_ERROR(NeedHostMemory("a case's array", array));
         std::vector<Constant> inputs, results;
         RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".in"), {in, n_in}, &inputs));
         RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".out"), {expected, n_expected}, &results));
-        std::lock_guard lock(m->state->mutex);
-        return m->state->module->AddCase({name, entry ? entry : "", {}, {}, rtol, atol}, std::move(inputs),
-                                         std::move(results));
+        return module.AddCase({name, entry ? entry : "", {}, {}, rtol, atol}, std::move(inputs),
+                              std::move(results));
       });
 }
 
 keel_rc keel_module_case(keel_module* m, uint32_t index, keel_array** in, uint32_t n_in,
                          keel_array** expected, uint32_t n_expected, keel_error** err) {
-  return Guard(
-      err, "module in[n_in] expected[n_expected]", {m, in, n_in, expected, n_expected},
-      [&]() -> absl::Status {
-        std::lock_guard lock(m->state->mutex);
-        const Module& module = *m->state->module;
+  return GuardModule(
+      m, err, "module in[n_in] expected[n_expected]", {m, in, n_in, expected, n_expected},
+      [&](Module& module) -> absl::Status {
         if (index >= module.cases.size())
           return NotFound("keel_module_case: 'index' is ", index, ", but there are ", module.cases.size(),
                           " cases");

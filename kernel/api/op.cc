@@ -1,11 +1,10 @@
 // op.cc: eager ops. An op handle keeps a plan for each recent signature of operands, so eager and planned
 // execution share their code. The quick table (eager.h) contains the launches of these plans and serves most
 // calls.
-#include <list>
-
 #include "kernel/api/eager.h"
 #include "kernel/api/eager_device.h"
 #include "kernel/api/handles.h"
+#include "kernel/base/recent.h"
 #include "kernel/language/graph/constant.h"
 #include "kernel/language/graph/op_facts.h"
 #include "kernel/program/trace/trace.h"
@@ -14,12 +13,6 @@
 #include "kernel/runtime/plugin/host.h"
 
 using namespace keel;
-
-namespace {
-
-constexpr size_t kSignatures = 32;
-
-}  // namespace
 
 struct keel_op {
   std::shared_ptr<Context> context;
@@ -35,7 +28,7 @@ struct keel_op {
   std::shared_ptr<const Taped> taped;             // once tape_ready
   std::atomic<bool> tape_ready{false};
   Mutex mutex;
-  std::list<std::shared_ptr<Entry>> entries;  // most recently used first
+  Recent<std::shared_ptr<Entry>, 32> entries;
 };
 
 namespace {
@@ -66,17 +59,10 @@ KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> FindEntry(keel_op& op,
   Signature signature = SignatureOf(in, n);
   std::shared_ptr<keel_op::Entry> evicted;  // destroyed after the lock is released: it may wait for a device
   std::lock_guard lock(op.mutex);
-  for (auto it = op.entries.begin(); it != op.entries.end(); ++it) {
-    if ((*it)->signature != signature) continue;
-    op.entries.splice(op.entries.begin(), op.entries, it);
-    return op.entries.front();
-  }
+  if (auto* known = op.entries.Find([&](const auto& entry) { return entry->signature == signature; }))
+    return *known;
   ASSIGN_OR_RETURN(auto made, MakeEntry(op, in, n, std::move(signature)));
-  op.entries.push_front(made);
-  if (op.entries.size() > kSignatures) {
-    evicted = std::move(op.entries.back());
-    op.entries.pop_back();
-  }
+  evicted = op.entries.Add(made);
   return made;
 }
 
@@ -85,9 +71,7 @@ KEEL_COLD absl::Status Apply(keel_op& op, keel_array* const* in, uint32_t n_in, 
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({in, n_in}));
   if (trace) return trace->Apply(*op.op, op.attrs, op.device->name(), {in, n_in}, {out, n_out});
   ASSIGN_OR_RETURN(std::shared_ptr<keel_op::Entry> entry, FindEntry(op, in, n_in));
-  if (entry->plan->outputs() != n_out)
-    return Invalid(std::string(OpName(*op.op)), " has ", entry->plan->outputs(),
-                   " results, but 'out' has room for ", n_out);
+  if (entry->plan->outputs() != n_out) return NoRoom(OpName(*op.op), entry->plan->outputs(), n_out);
   std::vector<keel_array*> feeds;
   for (uint32_t i = 0; i < n_in; i++)
     if (in[i]) feeds.push_back(in[i]);
@@ -219,12 +203,10 @@ keel_rc keel_trace_apply(keel_trace* within, keel_tape* tape, keel_op* op, keel_
   if (NeedsCheck(n_in | n_out, op, in, out)) [[unlikely]]
     if (keel_rc rc = CheckApply(op, in, n_in, out, n_out, err); rc != KEEL_OK) return rc;
   if (!within || !within->tracing.trace) {
-    Tape* records = tape || !within ? tape : within->tracing.tape;
-    return ApplyTaped(records, op, in, n_in, out, n_out, err);
+    return ApplyTaped(TapeOf(tape, within), op, in, n_in, out, n_out, err);
   }
   return Guard(err, [&] {
-    return Annotate(within->tracing.trace->Current()->Apply(*op->op, op->attrs, op->device->name(),
-                                                            {in, n_in}, {out, n_out}),
+    return Annotate(TraceOf(within)->Apply(*op->op, op->attrs, op->device->name(), {in, n_in}, {out, n_out}),
                     kErrorOp, OpName(*op->op));
   });
 }

@@ -1,39 +1,10 @@
 // optimize.cc: passes on a module (keel.h).
 #include "kernel/api/handles.h"
+#include "kernel/api/options.h"
 
 using namespace keel;
 
 namespace {
-
-struct OptimizeOptions {
-  PlanOptions options;
-  PassChoice passes;
-};
-
-constexpr Option kOptions[] = {
-    {"threads",
-     [](void* w, const std::string& v) {
-       return SetThreads(v, &static_cast<OptimizeOptions*>(w)->options.threads);
-     }},
-    {"memory",
-     [](void* w, const std::string& v) {
-       return SetMemory(v, &static_cast<OptimizeOptions*>(w)->options.memory);
-     }},
-    {"level",
-     [](void* w, const std::string& v) { return SetLevel(v, &static_cast<OptimizeOptions*>(w)->passes); }},
-    {"passes",
-     [](void* w, const std::string& v) { return ParsePasses(v, &static_cast<OptimizeOptions*>(w)->passes); }},
-    {"fuel",
-     [](void* w, const std::string& v) -> absl::Status {
-       ASSIGN_OR_RETURN(static_cast<OptimizeOptions*>(w)->passes.fuel, ParseNumber("fuel", v, 0, UINT64_MAX));
-       return absl::OkStatus();
-     }},
-    {"dump_after",
-     [](void* w, const std::string& v) {
-       static_cast<OptimizeOptions*>(w)->passes.dump = v;
-       return absl::OkStatus();
-     }},
-};
 
 // Graph handles move to the new module; sessions keep the graph that they were created for.
 absl::Status Adopt(ModuleState& state, std::shared_ptr<Module> module) {
@@ -51,21 +22,26 @@ keel_rc keel_module_optimize(keel_module* m, const char* entry, const char* devi
   return Guard(
       err, "module device options[n_options]", {m, device, options, n_options}, [&]() -> absl::Status {
         ModuleState& state = *m->state;
-        OptimizeOptions wanted{state.context->Options(), {}};
-        RETURN_IF_ERROR(SetOptions(kOptions, options, n_options, &wanted));
+        PlanOptions plan = state.context->Options();
+        PassChoice passes;
+        RETURN_IF_ERROR(
+            SetOptions({Option::Threads(&plan.threads), Option::Memory(&plan.memory), Option::Level(&passes),
+                        Option::Passes(&passes), Option::Number("fuel", &passes.fuel, 0, UINT64_MAX),
+                        Option::Text("dump_after", &passes.dump)},
+                       options, n_options));
         ASSIGN_OR_RETURN(Device * target, state.context->registry.FindDevice(device));
         std::lock_guard lock(state.mutex);
         ASSIGN_OR_RETURN(const Entry* found, state.module->FindEntry(entry ? entry : ""));
         PassReport done;
         ASSIGN_OR_RETURN(std::shared_ptr<Module> better,
-                         OptimizeModule(state.context->passes, wanted.passes,
-                                        *state.module->graphs[found->graph], target, wanted.options, &done));
+                         OptimizeModule(state.context->passes, passes, *state.module->graphs[found->graph],
+                                        target, plan, &done));
         if (better) RETURN_IF_ERROR(Adopt(state, std::move(better)));
         if (!report) return absl::OkStatus();
         Json json;
         json.BeginObject();
         done.Write(json);
         json.EndObject();
-        return GiveText(json.Take(), report);
+        return Give(json.Take(), report);
       });
 }

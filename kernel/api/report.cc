@@ -10,16 +10,12 @@ namespace {
 
 void ReportPlugins(Context& c, Json& json) {
   constexpr const char* kVerdicts[] = {"taken", "refused", "skipped"};
-  json.BeginArray();
-  for (const Attempt& a : c.registry.Attempts()) {
-    json.BeginObject();
+  json.Objects(c.registry.Attempts(), [&](const Attempt& a) {
     json.Key("path").String(a.path);
     json.Key("source").String(a.source);
     json.Key("verdict").String(kVerdicts[static_cast<int>(a.verdict)]);
     json.Key("reason").String(a.reason);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 // "" if it is not known.
@@ -36,7 +32,6 @@ std::string UuidText(const uint8_t (&uuid)[16]) {
 }
 
 void ReportDevice(Device& device, Json& json) {
-  json.BeginObject();
   json.Key("name").String(device.name());
   json.Key("plugin").String(device.plugin().name);
   json.Key("version").String(device.plugin().version);
@@ -55,32 +50,20 @@ void ReportDevice(Device& device, Json& json) {
   absl::Status status = device.Open().status();
   json.Key("usable").Bool(status.ok());
   if (!status.ok()) json.Key("reason").String(std::string(status.message()));
-  json.EndObject();
-}
-
-void ReportDevices(Context& c, Json& json) {
-  json.BeginArray();
-  for (Device* device : c.registry.Devices()) ReportDevice(*device, json);
-  json.EndArray();
 }
 
 void ReportImporters(Context& c, Json& json) {
-  json.BeginArray();
-  for (const auto& [plugin, importer] : c.registry.Importers()) {
-    json.BeginObject();
+  json.Objects(c.registry.Importers(), [&](const auto& of) {
+    const auto& [plugin, importer] = of;
     json.Key("name").String(importer->name);
     json.Key("extensions").String(importer->extensions ? importer->extensions : "");
     json.Key("plugin").String(plugin->name);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 void ReportPasses(Context& c, Json& json) {
-  json.BeginArray();
-  for (const Pass& pass : c.registry.Passes()) {
+  json.Objects(c.registry.Passes(), [&](const Pass& pass) {
     const keel_pass& p = pass.table;
-    json.BeginObject();
     json.Key("name").String(p.name);
     json.Key("about").String(p.about ? p.about : "");
     json.Key("plugin").String(pass.plugin->name);
@@ -92,9 +75,7 @@ void ReportPasses(Context& c, Json& json) {
     json.Key("after").String(p.after ? p.after : "");
     json.Key("before").String(p.before ? p.before : "");
     if (std::string why = c.passes.Disabled(p.name); !why.empty()) json.Key("disabled").String(why);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 // The source of the gradient, and the values that the gradient of each operand reads.
@@ -124,27 +105,16 @@ void WriteOp(const OpDef& op, Json& json) {
   json.Key("traits").BeginArray();
   for (std::string_view trait : TraitNames(op)) json.String(trait);
   json.EndArray();
-  json.Key("operands").BeginArray();
-  for (const OperandInfo& o : OpOperands(op)) {
-    json.BeginObject().Key("name").String(o.name).Key("pattern").String(o.pattern);
-    json.Key("optional").Bool(o.optional).Key("variadic").Bool(o.variadic).EndObject();
-  }
-  json.EndArray();
-  json.Key("attributes").BeginArray();
-  for (const AttrInfo& a : OpAttrs(op))
-    json.BeginObject()
-        .Key("name")
-        .String(a.name)
-        .Key("type")
-        .String(a.type)
-        .Key("default")
-        .String(a.default_text)
-        .EndObject();
-  json.EndArray();
-  json.Key("results").BeginArray();
-  for (const ResultInfo& r : OpResults(op))
-    json.BeginObject().Key("name").String(r.name).Key("pattern").String(r.pattern).EndObject();
-  json.EndArray();
+  json.Objects("operands", OpOperands(op), [&](const OperandInfo& o) {
+    json.Key("name").String(o.name).Key("pattern").String(o.pattern);
+    json.Key("optional").Bool(o.optional).Key("variadic").Bool(o.variadic);
+  });
+  json.Objects("attributes", OpAttrs(op), [&](const AttrInfo& a) {
+    json.Key("name").String(a.name).Key("type").String(a.type).Key("default").String(a.default_text);
+  });
+  json.Objects("results", OpResults(op), [&](const ResultInfo& r) {
+    json.Key("name").String(r.name).Key("pattern").String(r.pattern);
+  });
   json.Key("body").Bool(HasBody(op));
   WriteVjp(op, json);
 }
@@ -207,7 +177,7 @@ absl::StatusOr<std::string> ReportOf(Context& c, std::string_view caller, std::s
   if (what == "plugins") {
     ReportPlugins(c, json);
   } else if (what == "devices") {
-    ReportDevices(c, json);
+    json.Objects(c.registry.Devices(), [&](Device* device) { ReportDevice(*device, json); });
   } else if (what == "importers") {
     ReportImporters(c, json);
   } else if (what == "passes") {

@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "kernel/api/call.h"
+#include "kernel/api/options.h"
 #include "kernel/language/graph/node_effects.h"
+#include "kernel/program/grad/graph_sink.h"
 #include "kernel/runtime/plan/make_plan.h"
 #include "kernel/runtime/plan/op_graph.h"
 
@@ -18,84 +20,30 @@ struct NewSession {
   bool exact_feeds = false;
 };
 
-constexpr Option kSessionOptions[] = {
-    {"threads",
-     [](void* s, const std::string& v) {
-       return SetThreads(v, &static_cast<NewSession*>(s)->options.threads);
-     }},
-    {"memory",
-     [](void* s, const std::string& v) {
-       return SetMemory(v, &static_cast<NewSession*>(s)->options.memory);
-     }},
-    {"entry",
-     [](void* s, const std::string& v) {
-       static_cast<NewSession*>(s)->entry = v;
-       return absl::OkStatus();
-     }},
-    {"graph",
-     [](void* s, const std::string& v) {
-       static_cast<NewSession*>(s)->graph = v;
-       return absl::OkStatus();
-     }},
-    {"timeout_ms",
-     [](void* s, const std::string& v) {
-       return SetTimeout(v, &static_cast<NewSession*>(s)->options.timeout_ms);
-     }},
-    {"level",
-     [](void* s, const std::string& v) { return SetLevel(v, &static_cast<NewSession*>(s)->passes); }},
-    {"passes",
-     [](void* s, const std::string& v) { return ParsePasses(v, &static_cast<NewSession*>(s)->passes); }},
-    {"observe",
-     [](void* s, const std::string& v) {
-       return SetFlag("observe", v, &static_cast<NewSession*>(s)->options.observe);
-     }},
-    {"place",
-     [](void* s, const std::string& v) {
-       static_cast<NewSession*>(s)->place.push_back(v);
-       return absl::OkStatus();
-     },
-     true},
-    {"fallback",
-     [](void* s, const std::string& v) {
-       static_cast<NewSession*>(s)->fallback = v;
-       return absl::OkStatus();
-     }},
-    {"results",
-     [](void* s, const std::string& v) {
-       if (v != "host" && v != "device")
-         return Invalid("option \"results\": got \"", v, "\", expected host or device");
-       static_cast<NewSession*>(s)->options.results_on_device = v == "device";
-       return absl::OkStatus();
-     }},
-    {"strict",
-     [](void* s, const std::string& v) {
-       return SetFlag("strict", v, &static_cast<NewSession*>(s)->options.strict);
-     }},
-    {"exact_convolution",
-     [](void* s, const std::string& v) {
-       return SetFlag("exact_convolution", v, &static_cast<NewSession*>(s)->options.exact_convolution);
-     }},
-    {"feeds",
-     [](void* s, const std::string& v) {
-       if (v != "cast" && v != "exact")
-         return Invalid("option \"feeds\": got \"", v, "\", expected cast or exact");
-       static_cast<NewSession*>(s)->exact_feeds = v == "exact";
-       return absl::OkStatus();
-     }},
-    {"lanes",
-     [](void* s, const std::string& v) {
-       if (v != "off" && v != "auto" && v != "all")
-         return Invalid("option \"lanes\": got \"", v, "\", expected off, auto or all");
-       static_cast<NewSession*>(s)->options.lanes = v == "off"   ? LaneUse::kOff
-                                                    : v == "all" ? LaneUse::kAll
-                                                                 : LaneUse::kAuto;
-       return absl::OkStatus();
-     }},
-    {"profile",
-     [](void* s, const std::string& v) {
-       return SetFlag("profile", v, &static_cast<NewSession*>(s)->options.profile);
-     }},
-};
+absl::Status ReadOptions(const keel_kv* options, uint32_t n, NewSession* to) {
+  PlanOptions& plan = to->options;
+  auto place = [&](const std::string& value) {
+    to->place.push_back(value);
+    return absl::OkStatus();
+  };
+  return SetOptions({Option::Threads(&plan.threads),
+                     Option::Memory(&plan.memory),
+                     Option::Text("entry", &to->entry),
+                     Option::Text("graph", &to->graph),
+                     Option::Timeout(&plan.timeout_ms),
+                     Option::Level(&to->passes),
+                     Option::Passes(&to->passes),
+                     Option::Flag("observe", &plan.observe),
+                     {"place", place, true},
+                     Option::Text("fallback", &to->fallback),
+                     Option::Choice("results", &plan.results_on_device, "host or device"),
+                     Option::Flag("strict", &plan.strict),
+                     Option::Flag("exact_convolution", &plan.exact_convolution),
+                     Option::Choice("feeds", &to->exact_feeds, "cast or exact"),
+                     Option::Choice("lanes", &plan.lanes, "off, auto or all"),
+                     Option::Flag("profile", &plan.profile)},
+                    options, n);
+}
 
 absl::StatusOr<Graph*> ChooseGraph(const Module& module, const NewSession& wanted) {
   if (!wanted.graph.empty()) return module.FindGraph(wanted.graph);
@@ -152,11 +100,6 @@ absl::StatusOr<std::vector<NodeId>> FindTargets(const Graph& graph, Names names,
   return nodes;
 }
 
-void Add(std::string* key, const std::vector<uint32_t>& numbers) {
-  absl::StrAppend(key, numbers.size(), ":");
-  for (uint32_t n : numbers) key->append(reinterpret_cast<const char*>(&n), sizeof n);
-}
-
 // By numbers, since names may change in a graph under construction.
 absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const Prepared& p) {
   const Optimizer optimizer{&s.module->context->passes, s.passes};
@@ -211,7 +154,7 @@ absl::StatusOr<std::shared_ptr<Prepared>> FindPlan(SessionState& s, const char* 
   }
   ASSIGN_OR_RETURN(std::vector<NodeId> also, FindTargets(*s.graph, targets, !fetches, s.options.strict));
   std::string key;
-  for (const auto* list : {&in, &out, &also}) Add(&key, *list);
+  for (const auto* list : {&in, &out, &also}) AppendList(&key, *list);
   if (auto found = s.plans.find(key); found != s.plans.end()) return found->second;
   auto made = std::make_shared<Prepared>(
       Prepared{std::move(in), std::move(out), std::move(also), nullptr, s.placing.rules.size()});
@@ -236,10 +179,8 @@ absl::StatusOr<std::shared_ptr<Plan>> MakeCast(const SessionState& s, DType from
     ASSIGN_OR_RETURN(type.dims.emplace_back(), module.dims.Symbol(absl::StrCat("n", d)));
   }
   ASSIGN_OR_RETURN(const OpDef* cast, module.catalogue->Find("cast", 0));
-  AttrValue dtype;
-  dtype.kind = KEEL_ATTR_DTYPE;
-  dtype.i = static_cast<int64_t>(to);
-  ASSIGN_OR_RETURN(OpGraph alone, BuildOp(module, *cast, {{"to", dtype}}, {type}));
+  Attrs attrs = MakeAttrs({{"to", KEEL_ATTR_DTYPE, static_cast<int64_t>(to)}});
+  ASSIGN_OR_RETURN(OpGraph alone, BuildOp(module, *cast, attrs, {type}));
   return Plan::Make(alone.On(s.device), s.options);
 }
 
@@ -347,7 +288,7 @@ keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* opti
                [&]() -> absl::Status {
                  NewSession wanted;
                  wanted.options = m->state->context->Options();
-                 RETURN_IF_ERROR(SetOptions(kSessionOptions, options, n, &wanted));
+                 RETURN_IF_ERROR(ReadOptions(options, n, &wanted));
                  auto state = std::make_shared<SessionState>();
                  state->module = m->state;
                  state->options = wanted.options;
@@ -414,7 +355,7 @@ keel_rc keel_plan_port(const keel_plan* p, int32_t output, uint32_t i, keel_text
                       output ? " outputs" : " inputs");
     std::string text = graph.ValueName(ports[i]);
     if (output && ports == graph.results && !graph.result_names[i].empty()) text = graph.result_names[i];
-    if (name) RETURN_IF_ERROR(GiveText(std::move(text), name));
+    if (name) RETURN_IF_ERROR(Give(std::move(text), name));
     GiveType(graph.values[ports[i]].type, dtype, shape, ndim);
     return absl::OkStatus();
   });
@@ -423,8 +364,7 @@ keel_rc keel_plan_port(const keel_plan* p, int32_t output, uint32_t i, keel_text
 keel_rc keel_plan_report(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_text** out,
                          keel_error** err) {
   return Guard(err, "plan in[n_in]! out", {p, in, n_in, out}, [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(std::string text, p->plan.load()->Report({in, in ? n_in : 0}));
-    return GiveText(std::move(text), out);
+    return Give(p->plan.load()->Report({in, in ? n_in : 0}), out);
   });
 }
 

@@ -2,21 +2,11 @@
 #include "kernel/program/trace/tape.h"
 
 #include "kernel/api/handles.h"
+#include "kernel/api/options.h"
 
 using namespace keel;
 
 namespace {
-
-constexpr Option kTapeOptions[] = {
-    {"persistent",
-     [](void* o, const std::string& v) {
-       return SetFlag("persistent", v, &static_cast<Tape::Options*>(o)->persistent);
-     }},
-    {"watch_variables",
-     [](void* o, const std::string& v) {
-       return SetFlag("watch_variables", v, &static_cast<Tape::Options*>(o)->watch_variables);
-     }},
-};
 
 // The arrays of each x. Of a variable: its recorded reads, or its current value, which is not on the tape, if
 // there is none.
@@ -59,7 +49,9 @@ keel_rc keel_tape_new(keel_context* c, const char* device, const keel_kv* option
   return Guard(err, "context device options[n_options] out", {c, device, options, n, out},
                [&]() -> absl::Status {
                  Tape::Options wanted;
-                 RETURN_IF_ERROR(SetOptions(kTapeOptions, options, n, &wanted));
+                 RETURN_IF_ERROR(SetOptions({Option::Flag("persistent", &wanted.persistent),
+                                             Option::Flag("watch_variables", &wanted.watch_variables)},
+                                            options, n));
                  ASSIGN_OR_RETURN(Device * home, c->state->registry.FindDevice(device));
                  *out = new keel_tape(c->state, home, wanted, outer);
                  return absl::OkStatus();
@@ -100,8 +92,7 @@ absl::Status TakeGradient(keel_tape* t, const GradientArguments& w, keel_array**
   RETURN_IF_ERROR(CheckGradientFlags("keel_tape_gradient", w.flags, w.n_ys, w.seeds != nullptr));
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({w.ys, w.n_ys}));
   ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, w.xs, w.variables, w.n_xs, trace));
-  std::vector<keel_array*> raw;
-  for (const ArrayRef& array : sources.arrays) raw.push_back(array.get());
+  std::vector<keel_array*> raw = Raw(sources.arrays);
   TapeGradientRequest of{{w.ys, w.n_ys},
                          {},
                          raw,
@@ -110,10 +101,8 @@ absl::Status TakeGradient(keel_tape* t, const GradientArguments& w, keel_array**
                          (w.flags & KEEL_GRADIENT_ZEROS) != 0,
                          (w.flags & KEEL_GRADIENT_JACOBIAN) != 0};
   if (w.seeds) of.seeds = {w.seeds, w.n_ys};
-  Results made;
-  RETURN_IF_ERROR(t->Gradient(of, &made));
-  for (uint32_t i = 0; i < w.n_xs; i++) out[i] = made[i].Detach();
-  return absl::OkStatus();
+  uint32_t n_out = 0;
+  return Give(t->Gradient(of), out, w.n_xs, &n_out);
 }
 
 }  // namespace

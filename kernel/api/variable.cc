@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernel/api/handles.h"
+#include "kernel/api/options.h"
 #include "kernel/language/graph/checkpoint.h"
 #include "kernel/language/graph/names.h"
 
@@ -41,27 +42,10 @@ absl::Status Move(Transfer transfer, keel_context* c, const char* path, const ch
   return transfer(named, path, c->state->catalogue);
 }
 
-struct VariableOptions {
-  std::string name;
-  bool trainable = true;
-};
-constexpr Option kVariableOptions[] = {
-    {"name",
-     [](void* m, const std::string& v) {
-       static_cast<VariableOptions*>(m)->name = v;
-       return CheckName("a variable", v);
-     }},
-    {"trainable",
-     [](void* m, const std::string& v) {
-       return SetFlag("trainable", v, &static_cast<VariableOptions*>(m)->trainable);
-     }},
-};
-
 // The current trace of the program, else of a symbolic array; null: the program runs eagerly.
 Trace* TraceOf(keel_trace* within, const keel_array* array) {
-  Trace* trace = within && within->tracing.trace ? within->tracing.trace.get()
-                 : array                         ? Trace::Of(array)
-                                                 : nullptr;
+  Trace* trace = Trace::Of(array);
+  if (Trace* program = keel::TraceOf(within)) return program;
   return trace ? trace->Current() : nullptr;
 }
 
@@ -119,13 +103,15 @@ struct WantedVariable {
   keel_trace* within;
   keel_context* context;
   keel_array* initial;
-  std::span<const keel_kv> options;
+  const keel_kv* options;
+  uint32_t n;
 };
 
 absl::Status MakeVariable(const WantedVariable& w, keel_variable** out) {
-  VariableOptions wanted;
-  RETURN_IF_ERROR(
-      SetOptions(kVariableOptions, w.options.data(), static_cast<uint32_t>(w.options.size()), &wanted));
+  std::string name;
+  bool trainable = true;
+  auto set_name = [&](const std::string& value) { return CheckName("a variable", name = value); };
+  RETURN_IF_ERROR(SetOptions({{"name", set_name}, Option::Flag("trainable", &trainable)}, w.options, w.n));
   Trace* trace = TraceOf(w.within, w.initial);
   ArrayRef value = ArrayRef::Share(w.initial);
   if (trace) RETURN_IF_ERROR(trace->MayMakeVariable());
@@ -135,8 +121,8 @@ absl::Status MakeVariable(const WantedVariable& w, keel_variable** out) {
     ASSIGN_OR_RETURN(value, trace->Evaluate(w.initial, device, c.Options()));
   }
   ASSIGN_OR_RETURN(value, Fitting(nullptr, value.get(), true));
-  *out = new keel_variable{w.context->state, std::make_shared<Variable>(
-                                                 std::move(value), std::move(wanted.name), wanted.trainable)};
+  *out = new keel_variable{w.context->state,
+                           std::make_shared<Variable>(std::move(value), std::move(name), trainable)};
   return absl::OkStatus();
 }
 
@@ -145,7 +131,7 @@ absl::Status MakeVariable(const WantedVariable& w, keel_variable** out) {
 keel_rc keel_variable_new(keel_context* c, keel_trace* within, keel_array* initial, const keel_kv* options,
                           uint32_t n, keel_variable** out, keel_error** err) {
   return Guard(err, "context initial options[n_options] out", {c, initial, options, n, out}, [&] {
-    return MakeVariable({within, c, initial, {options, n}}, out);
+    return MakeVariable({within, c, initial, options, n}, out);
   });
 }
 
@@ -159,13 +145,12 @@ keel_rc keel_variable_read(keel_variable* v, keel_trace* within, keel_tape* tape
                            keel_error** err) {
   return Guard(err, "variable out", {v, out}, [&]() -> absl::Status {
     ArrayRef value;
-    if (Trace* trace = TraceOf(within, nullptr)) {
+    if (Trace* trace = TraceOf(within)) {
       ASSIGN_OR_RETURN(value, trace->Read(v->storage));
     } else {
       ASSIGN_OR_RETURN(value, ReadNow(*v->storage));
     }
-    Tape* records = tape ? tape : within ? within->tracing.tape : nullptr;
-    if (records) records->RecordRead(v->storage, value.get());
+    if (Tape* records = TapeOf(tape, within)) records->RecordRead(v->storage, value.get());
     *out = value.Detach();
     return absl::OkStatus();
   });
@@ -210,9 +195,7 @@ void keel_variable_free(keel_variable* v) {
 
 keel_rc keel_module_variable(keel_module* m, const char* name, keel_variable* add, uint32_t* number,
                              keel_variable** out, keel_error** err) {
-  return Guard(err, "module name", {m, name}, [&]() -> absl::Status {
-    std::lock_guard lock(m->state->mutex);
-    Module& module = *m->state->module;
+  return GuardModule(m, err, "module name", {m, name}, [&](Module& module) -> absl::Status {
     uint32_t found = 0;
     if (add) {
       ASSIGN_OR_RETURN(found, module.AddVariable(name, add->storage));

@@ -22,6 +22,22 @@ class Json {
   Json& Double(double d);  // not finite: null
   Json& Bool(bool b);
   Json& Raw(std::string_view json);  // appended unchanged
+  // A member that is an array of objects; write(item) writes the members of one.
+  template <typename List, typename Write>
+  Json& Objects(std::string_view name, const List& list, const Write& write) {
+    Key(name);
+    return Objects(list, write);
+  }
+  template <typename List, typename Write>
+  Json& Objects(const List& list, const Write& write) {
+    BeginArray();
+    for (const auto& item : list) {
+      BeginObject();
+      write(item);
+      EndObject();
+    }
+    return EndArray();
+  }
   std::string Take() { return std::move(text_); }
 
  private:

@@ -27,23 +27,22 @@ class CustomTest : public testing::Test {
     Tape tape(context_, device_, {}, nullptr);
     EXPECT_TRUE(tape.Watch(x.get()).ok());
     keel_array *xs = x.get(), *ys = captured.get();
-    std::vector<ArrayRef> out;
-    auto backward = [&](std::shared_ptr<Trace> trace,
-                        std::vector<ArrayRef> in) -> absl::StatusOr<std::vector<ArrayRef>> {
+    auto backward = [&](std::shared_ptr<Trace> trace, const Results& in) -> absl::StatusOr<Results> {
       ArrayRef d = in[2];
       for (int i = 0; i <= times; i++) {
         keel_array *of[] = {d.get(), i ? in[0].get() : captured.get()}, *made = nullptr;
         RETURN_IF_ERROR(trace->Apply(*mul_, {}, "reference", of, {&made, 1}));
         d = ArrayRef(made);
       }
-      return std::vector<ArrayRef>{d};
+      return Results{d};
     };
-    EXPECT_EQ(tape.Custom({"mine", {&xs, 1}, {&ys, 1}, backward}, &out), absl::OkStatus());
-    keel_array* y = out[0].get();
+    absl::StatusOr<Results> out = tape.Custom({"mine", {&xs, 1}, {&ys, 1}, backward});
+    EXPECT_EQ(out.status(), absl::OkStatus());
+    keel_array* y = (*out)[0].get();
     uint32_t to = 0;
-    Results dx;
-    EXPECT_EQ(tape.Gradient({{&y, 1}, {}, {&xs, 1}, {&to, 1}, 1}, &dx), absl::OkStatus());
-    return *reinterpret_cast<T*>(dx[0]->data());
+    absl::StatusOr<Results> dx = tape.Gradient({{&y, 1}, {}, {&xs, 1}, {&to, 1}, 1});
+    EXPECT_EQ(dx.status(), absl::OkStatus());
+    return *reinterpret_cast<T*>((*dx)[0]->data());
   }
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   Device* device_ = nullptr;

@@ -112,12 +112,7 @@ class Builder {
       return Internal("the gradient of '", graph_.ValueName(of), "' is ",
                       Print(graph_.values[gradient].type, graph_.module->dims), ", but ", TypeOf(of));
     if (!(graph_.values[gradient].type == graph_.values[of].type)) {
-      AttrValue to;
-      to.kind = KEEL_ATTR_DIMS;
-      const Dims& dims = graph_.values[of].type.dims;
-      to.list.assign(dims.begin(), dims.end());
-      ASSIGN_OR_RETURN(std::vector<ValueId> out, sink_.Node("reshape", {&gradient, 1}, {{"to", to}}));
-      gradient = out[0];
+      ASSIGN_OR_RETURN(gradient, sink_.Shaped("reshape", "to", gradient, graph_.values[of].type.dims));
     }
     Grow();
     if (cotangent_[of] != kNoValue) {

@@ -4,6 +4,23 @@
 
 namespace keel {
 
+Attrs MakeAttrs(std::initializer_list<IntegerAttr> numbers) {
+  Attrs attrs(numbers.size());
+  auto to = attrs.begin();
+  for (const IntegerAttr& number : numbers) {
+    to->name = number.name;
+    to->value.kind = number.kind;
+    (to++)->value.i = number.value;
+  }
+  return attrs;
+}
+
+Attrs DimsAttrs(const char* name, const Dims& dims) {
+  Attrs attrs = MakeAttrs({{name, KEEL_ATTR_DIMS, 0}});
+  attrs[0].value.list.assign(dims.begin(), dims.end());
+  return attrs;
+}
+
 absl::StatusOr<std::vector<BodySink::Value>> GraphSink::Node(std::string_view op, std::span<const Value> in,
                                                              const Attrs& attrs) {
   ASSIGN_OR_RETURN(const OpDef* def, graph_.module->catalogue->Find(op, 0));
@@ -33,10 +50,12 @@ absl::StatusOr<BodySink::Value> GraphSink::Literal(DType dtype, double value) {
 absl::StatusOr<BodySink::Value> GraphSink::Filled(TensorType type, double number) {
   ASSIGN_OR_RETURN(Value scalar, Literal(type.dtype, number));
   if (type.dims.empty()) return scalar;
-  AttrValue dims;
-  dims.kind = KEEL_ATTR_DIMS;
-  dims.list.assign(type.dims.begin(), type.dims.end());
-  ASSIGN_OR_RETURN(std::vector<Value> out, Node("fill", {&scalar, 1}, {{"dims", dims}}));
+  return Shaped("fill", "dims", scalar, type.dims);
+}
+
+absl::StatusOr<BodySink::Value> GraphSink::Shaped(const char* op, const char* attr, Value in,
+                                                  const Dims& dims) {
+  ASSIGN_OR_RETURN(std::vector<Value> out, Node(op, {&in, 1}, DimsAttrs(attr, dims)));
   return out[0];
 }
 

@@ -1,12 +1,21 @@
 // graph_sink.h: appends expanded bodies and rules to a graph, with rollback.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
 #include "kernel/language/graph/graph.h"
 
 namespace keel {
+
+struct IntegerAttr {  // an attribute with an integer payload
+  const char* name;
+  int32_t kind;
+  int64_t value;
+};
+Attrs MakeAttrs(std::initializer_list<IntegerAttr> numbers);
+Attrs DimsAttrs(const char* name, const Dims& dims);
 
 class GraphSink : public BodySink {
  public:
@@ -20,6 +29,8 @@ class GraphSink : public BodySink {
   TensorType Type(Value value) override { return graph_.values[value].type; }
   // A tensor filled with `number`. (The type is passed by value, because types move when the graph grows.)
   absl::StatusOr<Value> Filled(TensorType type, double number);
+  // A node of an op with one operand whose attribute `attr` is the dims of its result: reshape or fill.
+  absl::StatusOr<Value> Shaped(const char* op, const char* attr, Value in, const Dims& dims);
 
   // Replaces operands and attributes of a node; the number of its results may grow.
   absl::Status ExtendNode(NodeId node, std::vector<Value> in, Attrs attrs);

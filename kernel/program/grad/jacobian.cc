@@ -10,13 +10,6 @@ namespace {
 
 using Values = std::vector<ValueId>;
 
-ValueId Reshaped(NodeWriter& writer, ValueId v, const Dims& dims) {
-  Attrs attrs = MakeAttrs({{"to", KEEL_ATTR_DIMS, 0}});
-  attrs[0].value.list.assign(dims.begin(), dims.end());
-  Values out = writer.Nodes("reshape", {v}, attrs);
-  return writer.ok() ? out[0] : 0;
-}
-
 // [m, dims of y]: entry i is 1 at element i of y and 0 elsewhere.
 absl::StatusOr<ValueId> Units(GraphSink& sink, NodeWriter& writer, const TensorType& y) {
   Dim count = 1;
@@ -27,7 +20,7 @@ absl::StatusOr<ValueId> Units(GraphSink& sink, NodeWriter& writer, const TensorT
   dims.insert(dims.end(), y.dims.begin(), y.dims.end());
   ValueId eye = writer.Node(
       "eye", {}, {{"dtype", KEEL_ATTR_DTYPE, static_cast<int64_t>(y.dtype)}, {"rows", KEEL_ATTR_DIM, count}});
-  return Reshaped(writer, eye, dims);
+  return writer.Shaped("reshape", "to", eye, dims);
 }
 
 // Values defined before node `first` that the gradient reads.
@@ -71,7 +64,7 @@ absl::StatusOr<ValueId> Jacobian(Graph& graph, ValueId y, ValueId x, bool zeros,
   RETURN_IF_ERROR(status);
   Dims dims = of.dims;
   dims.insert(dims.end(), by.dims.begin(), by.dims.end());
-  ValueId out = Reshaped(writer, rows[0], dims);
+  ValueId out = writer.Shaped("reshape", "to", rows[0], dims);
   RETURN_IF_ERROR(status);
   transaction.Commit();
   return out;

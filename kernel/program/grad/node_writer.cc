@@ -4,17 +4,6 @@ namespace keel {
 
 using Values = std::vector<ValueId>;
 
-Attrs MakeAttrs(std::initializer_list<IntegerAttr> numbers) {
-  Attrs attrs(numbers.size());
-  auto to = attrs.begin();
-  for (const IntegerAttr& number : numbers) {
-    to->name = number.name;
-    to->value.kind = number.kind;
-    (to++)->value.i = number.value;
-  }
-  return attrs;
-}
-
 bool NodeWriter::Check(const absl::Status& status) {
   if (ok()) status_ = status;
   return ok();
@@ -40,6 +29,10 @@ ValueId NodeWriter::Int(int64_t value) { return Filled({DType::kI64, {}}, static
 
 ValueId NodeWriter::Filled(const TensorType& type, double value) {
   return ok() ? ValueOf(GraphSink(graph_).Filled(type, value)) : 0;
+}
+
+ValueId NodeWriter::Shaped(const char* op, const char* attr, ValueId value, const Dims& dims) {
+  return ok() ? ValueOf(GraphSink(graph_).Shaped(op, attr, value, dims)) : 0;
 }
 
 ValueId NodeWriter::Param(const TensorType& type) { return ok() ? ValueOf(graph_.AddParam("", type)) : 0; }

@@ -7,13 +7,6 @@
 
 namespace keel {
 
-struct IntegerAttr {  // an attribute with an integer payload
-  const char* name;
-  int32_t kind;
-  int64_t value;
-};
-Attrs MakeAttrs(std::initializer_list<IntegerAttr> numbers);
-
 class NodeWriter {
  public:
   NodeWriter(Graph& graph, absl::Status* status) : graph_(graph), status_(*status) {}
@@ -25,6 +18,7 @@ class NodeWriter {
   std::vector<ValueId> Nodes(std::string_view op, const std::vector<ValueId>& in, const Attrs& attrs);
   ValueId Int(int64_t value);  // an i64[] literal
   ValueId Filled(const TensorType& type, double value);
+  ValueId Shaped(const char* op, const char* attr, ValueId value, const Dims& dims);
   ValueId Param(const TensorType& type);
   void Results(const std::vector<ValueId>& values, size_t first = 0);
   bool Check(const absl::Status& status);

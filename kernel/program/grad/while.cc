@@ -129,9 +129,9 @@ absl::StatusOr<Values> WhileGradient(GraphSink& sink, const ControlNode& request
   graph.scope = node.origin;
   NestedScans nests(*graph.module, body, request.cotangents.size());
   NodeWriter writer(graph, &nests.status);
-  Node as{nullptr, {BranchIndex(writer, count), count}, {}, Attrs(1), {}, ""};
-  as.attrs[0].name = "branches";
-  as.attrs[0].value.kind = KEEL_ATTR_GRAPHS;
+  Node as{nullptr, {BranchIndex(writer, count), count},
+          {},      MakeAttrs({{"branches", KEEL_ATTR_GRAPHS, 0}}),
+          {},      ""};
   for (int depth : kDepths) as.attrs[0].value.list.push_back(nests.Branch(depth));
   RETURN_IF_ERROR(nests.status);
   ASSIGN_OR_RETURN(as.op, graph.module->catalogue->Find("switch", 0));

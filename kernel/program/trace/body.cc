@@ -11,7 +11,8 @@
 #include <algorithm>
 
 #include "kernel/language/graph/copier.h"
-#include "kernel/program/trace/trace.h"
+#include "kernel/program/grad/graph_sink.h"
+#include "kernel/program/trace/tape.h"
 
 namespace keel {
 namespace {
@@ -35,13 +36,6 @@ class UnnamedCopy : public GraphCopier {
   }
 };
 
-AttrValue Number(int32_t kind, int64_t i) {
-  AttrValue v;
-  v.kind = kind;
-  v.i = i;
-  return v;
-}
-
 }  // namespace
 
 Trace* Trace::Current() {
@@ -51,8 +45,7 @@ Trace* Trace::Current() {
   return at;
 }
 
-absl::StatusOr<std::shared_ptr<Trace>> Trace::Begin(const BodyRequest& request,
-                                                    std::vector<ArrayRef>* params) {
+absl::StatusOr<std::shared_ptr<Trace>> Trace::Begin(const BodyRequest& request, Results* params) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("begin a body"));
   auto graph = std::make_unique<Graph>();
@@ -89,9 +82,9 @@ void Trace::Hide(NodeId from, NodeId to) {
   for (; from < to && from < hidden_.size(); from++) hidden_[from] = true;
 }
 
-absl::Status Trace::Finish(std::span<keel_array* const> results) {
+absl::Status Trace::Finish(std::span<const ArrayRef> results) {
   Leave();
-  for (keel_array* array : results) RETURN_IF_ERROR(Result("", array));
+  for (const ArrayRef& array : results) RETURN_IF_ERROR(Result("", array.get()));
   return End();
 }
 
@@ -115,6 +108,11 @@ absl::Status Trace::CheckControl(const ControlRequest& request) {
                       kErrorHint, "end each body before the next one begins");
   }
   return absl::OkStatus();
+}
+
+std::string Trace::BodyLabel(std::string_view op, size_t body) {
+  const BodyAttrs& kind = *std::ranges::find(kBodyAttrs, op, &BodyAttrs::op);
+  return kind.list ? absl::StrCat(kind.names[0], body) : kind.names[body];
 }
 
 // Values of outer traces become parameters, constants stay constants.
@@ -179,7 +177,7 @@ absl::Status Trace::Rewrite(const std::vector<ValueId>& captured, std::string_vi
 absl::Status Trace::LiftReads(const ControlRequest& request) {
   auto lose = [&](const std::shared_ptr<Variable>& variable) {
     links_.push_back({kNoValue, variable, {}});
-    if (request.on_read) request.on_read(variable, nullptr);
+    if (request.tape) request.tape->RecordUnreachableRead(variable);
   };
   for (Trace* body : request.bodies) {
     for (const Node& node : body->graph_->nodes) {
@@ -205,64 +203,55 @@ absl::Status Trace::RewriteAll(const ControlRequest& request, const std::vector<
   AttrValue all;
   all.kind = KEEL_ATTR_GRAPHS;
   for (size_t b = 0; b < request.bodies.size(); b++) {
-    AttrValue one = Number(KEEL_ATTR_GRAPH, 0);
-    std::string label = kind.list ? absl::StrCat(kind.names[0], b) : kind.names[b];
-    RETURN_IF_ERROR(request.bodies[b]->Rewrite(captured, label, &one));
+    AttrValue one;
+    one.kind = KEEL_ATTR_GRAPH;
+    RETURN_IF_ERROR(request.bodies[b]->Rewrite(captured, BodyLabel(request.op, b), &one));
     if (kind.list)
       all.list.push_back(one.i);
     else
       attrs->push_back({kind.names[b], one});
   }
   if (kind.list) attrs->push_back({kind.names[0], all});
-  if (kind.loop)
-    attrs->push_back({"carry", Number(KEEL_ATTR_I64, static_cast<int64_t>(request.before.size()))});
-  if (request.op == "scan")
-    attrs->push_back({"invariants", Number(KEEL_ATTR_I64, static_cast<int64_t>(captured.size()))});
+  auto count = [&](const char* name, size_t n) {
+    attrs->push_back(MakeAttrs({{name, KEEL_ATTR_I64, static_cast<int64_t>(n)}})[0]);
+  };
+  if (kind.loop) count("carry", request.before.size());
+  if (request.op == "scan") count("invariants", captured.size());
   SortAttrs(attrs);
   return absl::OkStatus();
 }
 
-absl::Status Trace::AddControl(const ControlRequest& request, std::vector<ArrayRef>* results) {
-  std::vector<ValueId> captured, in;
-  auto add = [&](std::span<keel_array* const> arrays) -> absl::Status {
-    for (keel_array* array : arrays) {
-      ASSIGN_OR_RETURN(in.emplace_back(), ValueFor(array));
-    }
-    return absl::OkStatus();
-  };
-  RETURN_IF_ERROR(add(request.before));
+absl::StatusOr<Results> Trace::AddControl(const ControlRequest& request) {
+  std::vector<ValueId> captured;
+  ASSIGN_OR_RETURN(std::vector<ValueId> in, ValuesFor(request.before));
   RETURN_IF_ERROR(LiftReads(request));
   for (Trace* body : request.bodies)
     for (const auto& [value, param] : body->captures_)
       if (std::ranges::find(captured, value) == captured.end()) captured.push_back(value);
   for (const TraceLink& link : links_)
-    if (link.variable && request.on_read && std::ranges::find(captured, link.value) != captured.end()) {
+    if (link.variable && request.tape && std::ranges::find(captured, link.value) != captured.end()) {
       ASSIGN_OR_RETURN(ArrayRef value, Symbol(link.value));
-      request.on_read(link.variable, value.get());
+      request.tape->RecordRead(link.variable, value.get());
     }
   Attrs attrs = request.attrs;
   RETURN_IF_ERROR(RewriteAll(request, captured, &attrs));
   in.insert(in.end(), captured.begin(), captured.end());
-  RETURN_IF_ERROR(add(request.entries));
-  ASSIGN_OR_RETURN(const OpDef* op, module_->catalogue->Find(request.op, 0));
-  graph_->scope = {0, source_};
-  ASSIGN_OR_RETURN(NodeId node, Add(*op, std::move(in), attrs));
-  for (ValueId value : graph_->nodes[node].out) {
-    ASSIGN_OR_RETURN(results->emplace_back(), Symbol(value));
-  }
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::vector<ValueId> entries, ValuesFor(request.entries));
+  in.insert(in.end(), entries.begin(), entries.end());
+  ASSIGN_OR_RETURN(std::vector<ValueId> results, Add(request.op, std::move(in), attrs));
+  return Symbols(results);
 }
 
-absl::Status Trace::Control(const ControlRequest& request, std::vector<ArrayRef>* results) {
+absl::StatusOr<Results> Trace::Control(const ControlRequest& request) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen(absl::StrCat("add a ", request.op)));
   if (const Trace* inner = open_body_)
     return Invalid("the body \"", inner->graph_->name, "\" has not ended: a ", request.op,
                    " cannot be added before it");
   size_t graphs = module_->graphs.size();
-  absl::Status status = AddControl(request, results);
-  if (!status.ok()) module_->DropGraphs(graphs);
-  return status;
+  absl::StatusOr<Results> results = AddControl(request);
+  if (!results.ok()) module_->DropGraphs(graphs);
+  return results;
 }
 
 }  // namespace keel

@@ -18,18 +18,11 @@ namespace {
 
 using Values = std::vector<ValueId>;
 
-ValueId Shaped(NodeWriter& writer, const char* op, const char* attr, ValueId v, const Dims& dims) {
-  Attrs attrs = MakeAttrs({{attr, KEEL_ATTR_DIMS, 0}});
-  attrs[0].value.list.assign(dims.begin(), dims.end());
-  Values out = writer.Nodes(op, {v}, attrs);
-  return writer.ok() ? out[0] : 0;
-}
-
 // Zeros from a `dim` node: the graph of a call contains no constants.
 ValueId Zeros(NodeWriter& writer, const TensorType& type) {
   ValueId zero = writer.Node(
       "dim", {}, {{"dtype", KEEL_ATTR_DTYPE, static_cast<int64_t>(type.dtype)}, {"of", KEEL_ATTR_DIM, 0}});
-  return type.dims.empty() ? zero : Shaped(writer, "fill", "dims", zero, type.dims);
+  return type.dims.empty() ? zero : writer.Shaped("fill", "dims", zero, type.dims);
 }
 
 bool Floating(const TensorType& type) { return IsFloating(type.dtype); }
@@ -78,21 +71,18 @@ absl::StatusOr<std::shared_ptr<Trace>> Trace::WriteBackward(const CustomGradient
   like.insert(like.end(), request.ys.begin(), request.ys.end());
   std::ranges::copy_if(request.ys, std::back_inserter(like),
                        [](keel_array* y) { return IsFloating(y->dtype); });
-  std::vector<ArrayRef> params;
+  Results params;
   ASSIGN_OR_RETURN(std::shared_ptr<Trace> back, Begin({request.name, like, SIZE_MAX, true}, &params));
   back->allows_variables_ = false;
-  absl::StatusOr<std::vector<ArrayRef>> made = request.backward(back, std::move(params));
+  absl::StatusOr<Results> made = request.backward(back, params);
   back->Leave();
   RETURN_IF_ERROR(made.status());
-  std::vector<keel_array*> dxs;
-  for (const ArrayRef& dx : *made) dxs.push_back(dx.get());
-  RETURN_IF_ERROR(back->Finish(dxs));
+  RETURN_IF_ERROR(back->Finish(*made));
   RETURN_IF_ERROR(CheckGradients(request, *back->graph_));
   return back;
 }
 
-absl::Status Trace::CallCustom(const CustomGradientRequest& request, const Trace& back,
-                               std::vector<ArrayRef>* out) {
+absl::StatusOr<Results> Trace::CallCustom(const CustomGradientRequest& request, const Trace& back) {
   Graph& graph = *back.graph_;
   absl::Status status;
   NodeWriter here(*graph_, &status), writer(graph, &status);
@@ -110,7 +100,7 @@ absl::Status Trace::CallCustom(const CustomGradientRequest& request, const Trace
     ASSIGN_OR_RETURN(in.emplace_back(), ValueFor(request.xs[i]));
     if (!Floating(type)) continue;
     ValueId dx = graph.results[next++];
-    results.push_back(graph.values[dx].type == type ? dx : Shaped(writer, "reshape", "to", dx, type.dims));
+    results.push_back(graph.values[dx].type == type ? dx : writer.Shaped("reshape", "to", dx, type.dims));
   }
   for (size_t i = 0; i < ny; i++) {
     ASSIGN_OR_RETURN(ValueId y, ValueFor(request.ys[i]));
@@ -132,39 +122,36 @@ absl::Status Trace::CallCustom(const CustomGradientRequest& request, const Trace
                    ExtractGraph(graph, params, results, Keep::kNone, absl::StrCat(request.name, ".vjp")));
   ASSIGN_OR_RETURN(uint32_t body, WriteIdentity(*module_, request.name, types, nx, ny));
   Attrs attrs = MakeAttrs({{"body", KEEL_ATTR_GRAPH, body}, {"vjp", KEEL_ATTR_GRAPH, vjp}});
-  ASSIGN_OR_RETURN(const OpDef* call, module_->catalogue->Find("call", 0));
-  ASSIGN_OR_RETURN(NodeId node, Add(*call, std::move(in), attrs));
-  for (ValueId value : graph_->nodes[node].out) {
-    ASSIGN_OR_RETURN(out->emplace_back(), Symbol(value));
-  }
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(Values called, Add("call", std::move(in), attrs));
+  return Symbols(called);
 }
 
-absl::Status Trace::Custom(const CustomGradientRequest& request, std::vector<ArrayRef>* out) {
+absl::StatusOr<Results> Trace::Custom(const CustomGradientRequest& request) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("add a custom gradient"));
   size_t graphs = module_->graphs.size();
   absl::StatusOr<std::shared_ptr<Trace>> back = WriteBackward(request);
-  absl::Status status = back.ok() ? CallCustom(request, **back, out) : back.status();
-  if (!status.ok()) module_->DropGraphs(graphs);
-  return status;
+  absl::StatusOr<Results> made = back.ok() ? CallCustom(request, **back) : back.status();
+  if (!made.ok()) module_->DropGraphs(graphs);
+  return made;
 }
 
 // Records a call of a small graph that all steps of a training loop share: its reads and captures are feeds.
 // The results are new arrays that share the memory of the ys.
-absl::Status Tape::Custom(const CustomGradientRequest& request, std::vector<ArrayRef>* out) {
+absl::StatusOr<Results> Tape::Custom(const CustomGradientRequest& request) {
   auto module = std::make_shared<Module>(context_->catalogue);
   ASSIGN_OR_RETURN(Graph * graph, module->AddGraph("custom"));
   auto trace = std::make_shared<Trace>(module, graph, device_->name());
-  std::vector<keel_array*> in, xs, ys, made;
-  std::vector<ArrayRef> params, results;
-  for (auto [arrays, to] : {std::pair(request.xs, &xs), std::pair(request.ys, &ys)})
-    for (keel_array* array : arrays) {
-      in.push_back(array);
-      ASSIGN_OR_RETURN(params.emplace_back(), trace->Param("", TypeOf(array)));
-      to->push_back(params.back().get());
-    }
-  RETURN_IF_ERROR(trace->Custom({request.name, xs, ys, request.backward}, &results));
+  std::vector<keel_array*> in(request.xs.begin(), request.xs.end());
+  in.insert(in.end(), request.ys.begin(), request.ys.end());
+  Results params, same;
+  for (keel_array* array : in) {
+    ASSIGN_OR_RETURN(params.emplace_back(), trace->Param("", TypeOf(array)));
+  }
+  std::vector<keel_array*> raw = Raw(params);
+  const size_t nx = request.xs.size();
+  ASSIGN_OR_RETURN(Results results, trace->Custom({request.name, Arrays(raw).first(nx),
+                                                   Arrays(raw).subspan(nx), request.backward}));
   for (const ArrayRef& result : results) RETURN_IF_ERROR(trace->Result("", result.get()));
   std::vector<TraceLink> links;
   RETURN_IF_ERROR(trace->End(&links));
@@ -181,16 +168,15 @@ absl::Status Tape::Custom(const CustomGradientRequest& request, std::vector<Arra
   for (keel_array* y : request.ys) {
     RETURN_IF_ERROR(NeedHostMemory("a result with a custom gradient", y));
     RetainArray(y);
-    absl::StatusOr<ArrayRef> same = WrapArray(
+    absl::StatusOr<ArrayRef> wrapped = WrapArray(
         y->view, [](void* of) { ReleaseArray(static_cast<keel_array*>(of)); }, y);
-    if (!same.ok()) ReleaseArray(y);
-    RETURN_IF_ERROR(same.status());
-    out->push_back(*std::move(same));
-    made.push_back(out->back().get());
+    if (!wrapped.ok()) ReleaseArray(y);
+    RETURN_IF_ERROR(wrapped.status());
+    same.push_back(*std::move(wrapped));
   }
   Record(context_->gradients.Share(Taped::Of(module, graph, std::move(feeds), graph->results)), device_, in,
-         made);
-  return absl::OkStatus();
+         Raw(same));
+  return same;
 }
 
 }  // namespace keel

@@ -6,8 +6,9 @@
 
 #include "absl/strings/ascii.h"
 #include "kernel/language/dims/rule.h"
+#include "kernel/program/grad/graph_sink.h"
 #include "kernel/program/trace/linker.h"
-#include "kernel/program/trace/trace.h"
+#include "kernel/program/trace/tape.h"
 
 namespace keel {
 namespace {
@@ -142,17 +143,6 @@ class EntrySizes {
 // Each run checks the rule, so it belongs to the outermost trace.
 absl::Status Trace::AddRuleOfSizes(const std::string& rule) { return Program().graph_->AddRule(rule); }
 
-// Gives a value the dims of a parameter if only a run can check their equality: bodies need identical dims.
-absl::StatusOr<ValueId> Trace::Reshaped(ValueId value, const Dims& dims) {
-  ASSIGN_OR_RETURN(const OpDef* reshape, module_->catalogue->Find("reshape", 0));
-  AttrValue to;
-  to.kind = KEEL_ATTR_DIMS;
-  to.list.assign(dims.begin(), dims.end());
-  graph_->scope = {0, source_};
-  ASSIGN_OR_RETURN(NodeId node, Add(*reshape, {value}, {{"to", to}}));
-  return graph_->nodes[node].out[0];
-}
-
 // Reads of variables become reads of the trace.
 class Trace::EntryCopy : public LinkedCopy {
  public:
@@ -172,7 +162,7 @@ class Trace::EntryCopy : public LinkedCopy {
     const ModuleVariable& read = request_.from.variables[static_cast<size_t>(node.attrs[0].value.i)];
     RETURN_IF_ERROR(trace_.NumberOf(read.storage, read.name).status());
     ASSIGN_OR_RETURN(ArrayRef value, trace_.Read(read.storage));
-    if (request_.on_read) request_.on_read(read.storage, value.get());
+    if (request_.tape) request_.tape->RecordRead(read.storage, value.get());
     map[node.out[0]] = ValueOf(value.get());
     return absl::OkStatus();
   }
@@ -187,7 +177,7 @@ class Trace::EntryCopy : public LinkedCopy {
   const EntryRequest& request_;
 };
 
-absl::Status Trace::WriteEntry(const EntryRequest& request, std::vector<ArrayRef>* out) {
+absl::StatusOr<Results> Trace::WriteEntry(const EntryRequest& request) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("write an entry"));
   const Graph& source = request.graph;
@@ -207,9 +197,10 @@ absl::Status Trace::WriteEntry(const EntryRequest& request, std::vector<ArrayRef
   for (ValueId param : source.params) {
     TensorType type = graph_->values[at[param]].type;
     ASSIGN_OR_RETURN(Dims dims, sizes.Check(param, type));
-    if (type.dims != dims) {
-      ASSIGN_OR_RETURN(at[param], Reshaped(at[param], dims));
-    }
+    if (type.dims == dims) continue;
+    // Only a run can check the equality; bodies need identical dims.
+    ASSIGN_OR_RETURN(std::vector<ValueId> same, Add("reshape", {at[param]}, DimsAttrs("to", dims)));
+    at[param] = same[0];
   }
   RETURN_IF_ERROR(sizes.CheckRules());
   auto variable = [&](const ModuleVariable& v) { return NumberOf(v.storage, v.name); };
@@ -219,11 +210,11 @@ absl::Status Trace::WriteEntry(const EntryRequest& request, std::vector<ArrayRef
   absl::Status status = copy.Run();
   if (!status.ok()) DropUnusedGraphs(module_.get(), graphs, graph_);
   RETURN_IF_ERROR(status);
+  std::vector<ValueId> results;
   for (ValueId v : source.results) {
-    ASSIGN_OR_RETURN(ValueId result, copy.Find(v));
-    ASSIGN_OR_RETURN(out->emplace_back(), Symbol(result));
+    ASSIGN_OR_RETURN(results.emplace_back(), copy.Find(v));
   }
-  return absl::OkStatus();
+  return Symbols(results);
 }
 
 }  // namespace keel

@@ -87,7 +87,8 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, Find(arguments));
-  if (size_t given = concrete->graph->results.size(); given > arguments.room) return arguments.NoRoom(given);
+  if (size_t given = concrete->graph->results.size(); given > arguments.room)
+    return NoRoom("the function", given, arguments.room);
   bool misfit = false;
   absl::Status status = CallConcrete(&concrete, tape, arguments, &misfit, results);
   if (misfit) {
@@ -121,15 +122,15 @@ void Function::Remember(const Arguments& arguments, std::shared_ptr<Concrete> co
 Function::Key Function::KeyOf(const Arguments& arguments) const {
   Key key;
   arguments.Key(&key.bytes, &key.sizes);
-  key.kind = key.bytes.view().size();
-  key.bytes.Add(key.sizes.data(), key.sizes.size() * sizeof(int64_t));
+  key.kind = key.bytes.size();
+  key.bytes.append(reinterpret_cast<const char*>(key.sizes.data()), key.sizes.size() * sizeof(int64_t));
   return key;
 }
 
 // With a declared signature one trace serves all calls, unless its program needed specific sizes.
 absl::StatusOr<std::shared_ptr<Concrete>> Function::Find(const Arguments& arguments) {
   const bool one = !options_.signature.empty() && !by_sizes_;
-  if (std::shared_ptr<Concrete> known = FindKnown(one ? "" : KeyOf(arguments).bytes.view())) return known;
+  if (std::shared_ptr<Concrete> known = FindKnown(one ? "" : KeyOf(arguments).bytes)) return known;
   if (tracing_.mine()) return Recursion(name_);
   std::lock_guard tracing(tracing_);
   return FindOrTrace(arguments);
@@ -162,25 +163,23 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments&
   if (has_signature && !by_sizes_)
     if (std::shared_ptr<Concrete> known = FindKnown("")) return known;  // another thread traced it meanwhile
   Key key = KeyOf(arguments);
-  if (std::shared_ptr<Concrete> known = FindKnown(key.bytes.view())) return known;
+  if (std::shared_ptr<Concrete> known = FindKnown(key.bytes)) return known;
   std::vector<int64_t> declared;
   if (by_sizes_) {
     ASSIGN_OR_RETURN(declared, SignatureSizes(arguments));
   }
-  std::string name(key.bytes.view());
   {
     std::lock_guard lock(mutex_);
     for (const auto& concrete : kinds_[std::string(key.kind_view())].traces) {
       if (!Fits(*concrete, key.sizes, declared)) continue;
       if (by_key_.size() >= kMostKeys) by_key_.clear();
-      return Touch(by_key_[name] = concrete);
+      return Touch(by_key_[key.bytes] = concrete);
     }
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Concrete> made, WriteWide(arguments, key));
   if (has_signature && (!made->declared || !made->size_queries->guards.empty())) by_sizes_ = true;
-  if (has_signature && !by_sizes_) name.clear();
   std::lock_guard lock(mutex_);
-  Add(name, made);
+  Add(has_signature && !by_sizes_ ? "" : key.bytes, made);
   return made;
 }
 
@@ -197,7 +196,7 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::TraceExactSizes(const Argume
   made->kind = key.kind_view();
   by_sizes_ = !options_.signature.empty();
   std::lock_guard lock(mutex_);
-  Add(std::string(key.bytes.view()), made);
+  Add(key.bytes, made);
   return made;
 }
 
@@ -342,9 +341,7 @@ std::string Function::Report() const {
   Json json;
   json.BeginObject();
   json.Key("name").String(name_);
-  json.Key("traces").BeginArray();
-  for (const auto& concrete : all_) {
-    json.BeginObject();
+  json.Objects("traces", all_, [&](const auto& concrete) {
     json.Key("signature").String(concrete->signature);
     json.Key("reason").String(concrete->reason);
     json.Key("trace_ms").Double(concrete->trace_ms);
@@ -355,9 +352,7 @@ std::string Function::Report() const {
       json.String(PrintRule(guard, concrete->module->dims));
     json.EndArray();
     ReportCaptures(*concrete, &json);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
   json.Key("dropped").Int(static_cast<int64_t>(dropped_));
   json.EndObject();
   return json.Take();

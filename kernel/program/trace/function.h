@@ -114,10 +114,10 @@ class Function {
     std::shared_ptr<Concrete> concrete;
   };
   struct Key {
-    KeyBytes bytes;  // kind, then sizes
+    std::string bytes;  // kind, then sizes
     size_t kind = 0;
     LeafDims sizes;
-    std::string_view kind_view() const { return bytes.view().substr(0, kind); }
+    std::string_view kind_view() const { return std::string_view(bytes).substr(0, kind); }
   };
   Key KeyOf(const Arguments& arguments) const;
   bool Fits(const Concrete& concrete, std::span<const int64_t> sizes,
@@ -138,13 +138,12 @@ class Function {
                                                   bool declared);
   // Retraces and compares; an error names the first difference (captures.cc).
   absl::Status CheckCaptures(const Concrete& concrete, const Arguments& arguments);
-  absl::Status Begin(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
+  absl::Status Begin(const Arguments& arguments, Concrete* concrete, Results* params);
   absl::StatusOr<std::unique_ptr<Module>> SignatureModule() const;
   // The value of each symbol of the signature; an error if the call does not match the signature.
   absl::StatusOr<std::vector<int64_t>> SignatureSizes(const Arguments& arguments);
   absl::Status CheckArity(const Graph& graph, const Arguments& arguments) const;
-  absl::Status BeginWithSignature(const Arguments& arguments, Concrete* concrete,
-                                  std::vector<ArrayRef>* params);
+  absl::Status BeginWithSignature(const Arguments& arguments, Concrete* concrete, Results* params);
   absl::Status RunProgram(Tracing& tracing, std::span<const keel_leaf> leaves);
   absl::StatusOr<std::shared_ptr<Concrete>> RetraceForTape(std::shared_ptr<Concrete> concrete,
                                                            const Tape& tape, const Arguments& arguments);

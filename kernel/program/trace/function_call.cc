@@ -28,7 +28,7 @@ absl::Status Function::CallWarm(const Warm& warm, const Arguments& arguments, Re
   Arguments::Arrays feeds = arguments.OnlyArrays();
   const size_t outputs = concrete.plan->outputs();
   if (outputs > arguments.room) [[unlikely]]
-    return arguments.NoRoom(outputs);
+    return NoRoom("the function", outputs, arguments.room);
   results->resize(outputs);
   return concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()});
 }

@@ -4,19 +4,11 @@
 #include <algorithm>
 
 #include "kernel/program/grad/gradient.h"
+#include "kernel/program/trace/key.h"
 #include "kernel/runtime/plan/make_plan.h"
 
 namespace keel {
 namespace {
-
-template <typename T>
-void Append(std::string* key, const T& value) {
-  key->append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-void AppendAll(std::string* key, const std::vector<uint32_t>& numbers) {
-  Append(key, numbers.size());
-  key->append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(uint32_t));
-}
 
 // The recording as a graph; feeds are the kept values and the seeds.
 struct RecordedGraph {
@@ -93,33 +85,33 @@ absl::StatusOr<std::vector<ValueId>> AddUp(Graph* graph, std::span<const ValueId
       if (sum == kNoValue) sum = parts[i];
       continue;
     }
-    ASSIGN_OR_RETURN(const OpDef* add, graph->module->catalogue->Find("add", 0));
-    ASSIGN_OR_RETURN(NodeId node, graph->AddNode(add, {sum, parts[i]}, {}));
-    sum = graph->nodes[node].out[0];
+    ASSIGN_OR_RETURN(std::vector<ValueId> added,
+                     GraphSink(*graph).Node("add", std::vector{sum, parts[i]}, {}));
+    sum = added[0];
   }
   return sums;
 }
 
 std::string Recording::Key() const {
   std::string key;
-  Append(&key, device);
-  Append(&key, zeros);
-  Append(&key, jacobian);
+  AppendBytes(&key, device);
+  AppendBytes(&key, zeros);
+  AppendBytes(&key, jacobian);
   for (const Step& step : steps) {
-    Append(&key, step.taped->get());
-    AppendAll(&key, step.in);
-    AppendAll(&key, step.out);
+    AppendBytes(&key, step.taped->get());
+    AppendList(&key, step.in);
+    AppendList(&key, step.out);
   }
   for (const Value& value : values) {
-    Append(&key, value.type.dtype);
-    Append(&key, value.kept != nullptr);
-    Append(&key, value.type.dims.size());
-    for (Dim d : value.type.dims) Append(&key, d);
+    AppendBytes(&key, value.type.dtype);
+    AppendBytes(&key, value.kept != nullptr);
+    AppendBytes(&key, value.type.dims.size());
+    for (Dim d : value.type.dims) AppendBytes(&key, d);
   }
-  AppendAll(&key, ys);
-  AppendAll(&key, xs);
-  AppendAll(&key, to);
-  for (const keel_array* seed : seeds) Append(&key, seed != nullptr);
+  AppendList(&key, ys);
+  AppendList(&key, xs);
+  AppendList(&key, to);
+  for (const keel_array* seed : seeds) AppendBytes(&key, seed != nullptr);
   return key;
 }
 
@@ -145,26 +137,19 @@ absl::StatusOr<std::shared_ptr<const GradientPlan>> GradientCache::Find(const Re
                                                                         const PlanOptions& options) {
   std::string key = recording.Key();
   std::lock_guard lock(mutex_);
-  for (auto it = plans_.begin(); it != plans_.end(); ++it) {
-    if ((*it)->key != key) continue;
-    plans_.splice(plans_.begin(), plans_, it);
-    return plans_.front();
-  }
+  if (auto* known = plans_.Find([&](const auto& plan) { return plan->key == key; })) return *known;
   ASSIGN_OR_RETURN(std::shared_ptr<GradientPlan> made, Make(recording, options));
   made->key = std::move(key);
   for (const Recording::Step& step : recording.steps) made->alive.push_back(*step.taped);
-  plans_.push_front(made);
-  if (plans_.size() > kMaxPlans) plans_.pop_back();
+  plans_.Add(made);
   return made;
 }
 
 std::shared_ptr<const Taped> GradientCache::Share(std::shared_ptr<const Taped> graph) {
   std::lock_guard lock(mutex_);
-  auto it = std::ranges::find_if(shared_, [&](const auto& g) { return Taped::SameGraphs(*g, *graph); });
-  if (it == shared_.end()) it = shared_.insert(it, std::move(graph));
-  shared_.splice(shared_.begin(), shared_, it);
-  if (shared_.size() > kMaxPlans) shared_.pop_back();
-  return shared_.front();
+  if (auto* known = shared_.Find([&](const auto& g) { return Taped::SameGraphs(*g, *graph); })) return *known;
+  shared_.Add(graph);
+  return graph;
 }
 
 size_t GradientCache::plans() {

@@ -5,13 +5,13 @@
 // such a gradient as one call of its graph and expands the nodes only to differentiate it.
 #pragma once
 
-#include <list>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "kernel/base/mutex.h"
+#include "kernel/base/recent.h"
 #include "kernel/program/trace/taped.h"
 #include "kernel/runtime/pass/pass.h"
 #include "kernel/runtime/plan/plan.h"
@@ -77,8 +77,8 @@ class GradientCache {
   std::shared_ptr<Catalogue> catalogue_;
   Passes& passes_;
   Mutex mutex_;
-  std::list<std::shared_ptr<const GradientPlan>> plans_;  // most recently used first
-  std::list<std::shared_ptr<const Taped>> shared_;        // most recently used first
+  Recent<std::shared_ptr<const GradientPlan>, kMaxPlans> plans_;
+  Recent<std::shared_ptr<const Taped>, kMaxPlans> shared_;
 };
 
 }  // namespace keel

@@ -7,11 +7,6 @@
 namespace keel {
 namespace {
 
-template <typename T>
-void Append(KeyBytes* key, const T& value) {
-  key->Add(&value, sizeof value);
-}
-
 std::string ArrayText(const keel_leaf& leaf) {
   const keel_array& a = *leaf.array;
   std::string dims = absl::StrJoin(a.shape(), ", ", [](std::string* out, int64_t d) {
@@ -21,23 +16,25 @@ std::string ArrayText(const keel_leaf& leaf) {
 }
 
 struct Kind {
-  void (*key)(const keel_leaf&, KeyBytes*);
+  void (*key)(const keel_leaf&, std::string*);
   std::string (*text)(const keel_leaf&);
 };
 
 const Kind kKinds[] = {
-    {[](const keel_leaf&, KeyBytes*) {}, [](const keel_leaf&) { return std::string("none"); }},
-    {[](const keel_leaf& l, KeyBytes* key) { Append(key, l.i != 0); },
+    {[](const keel_leaf&, std::string*) {}, [](const keel_leaf&) { return std::string("none"); }},
+    {[](const keel_leaf& l, std::string* key) { AppendBytes(key, l.i != 0); },
      [](const keel_leaf& l) { return std::string(l.i ? "bool true" : "bool false"); }},
-    {[](const keel_leaf& l, KeyBytes* key) { Append(key, l.i); },
+    {[](const keel_leaf& l, std::string* key) { AppendBytes(key, l.i); },
      [](const keel_leaf& l) { return absl::StrCat("i64 ", l.i); }},
-    {[](const keel_leaf& l, KeyBytes* key) { Append(key, l.f); },  // compared by bits: -0.0 is not 0.0
+    {[](const keel_leaf& l, std::string* key) {
+       AppendBytes(key, l.f);
+     },  // compared by bits: -0.0 is not 0.0
      [](const keel_leaf& l) { return "f64 " + PrintElement(DType::kF64, &l.f); }},
-    {[](const keel_leaf& l, KeyBytes* key) { key->Add(l.s, std::strlen(l.s) + 1); },
+    {[](const keel_leaf& l, std::string* key) { key->append(l.s, std::strlen(l.s) + 1); },
      [](const keel_leaf& l) { return absl::StrCat("str \"", l.s, "\""); }},
-    {[](const keel_leaf& l, KeyBytes* key) {
-       Append(key, l.array->dtype);
-       Append(key, l.array->view.ndim);
+    {[](const keel_leaf& l, std::string* key) {
+       AppendBytes(key, l.array->dtype);
+       AppendBytes(key, l.array->view.ndim);
      },
      ArrayText},
 };
@@ -57,14 +54,10 @@ absl::Status Arguments::Check(bool* symbolic) const {
   return absl::OkStatus();
 }
 
-absl::Status Arguments::NoRoom(size_t results) const {
-  return Invalid("the function returns ", results, " results, but 'out' has room for ", room);
-}
-
-void Arguments::Key(KeyBytes* kind, LeafDims* dims) const {
-  kind->Add(structure.data(), structure.size());
+void Arguments::Key(std::string* kind, LeafDims* dims) const {
+  kind->append(structure);
   for (const keel_leaf& leaf : leaves) {
-    Append(kind, leaf.kind);
+    AppendBytes(kind, leaf.kind);
     kKinds[leaf.kind].key(leaf, kind);
     if (leaf.kind == KEEL_LEAF_ARRAY) {
       for (int64_t d : leaf.array->shape()) dims->push_back(d);

@@ -14,24 +14,16 @@
 
 namespace keel {
 
-class KeyBytes {
- public:
-  void Add(const void* bytes, size_t n) {
-    if (heap_.empty() && size_ + n <= sizeof inline_) {
-      std::memcpy(inline_ + size_, bytes, n);
-    } else {
-      if (heap_.empty()) heap_.assign(inline_, size_);
-      heap_.append(static_cast<const char*>(bytes), n);
-    }
-    size_ += n;
-  }
-  std::string_view view() const { return heap_.empty() ? std::string_view(inline_, size_) : heap_; }
+// Append the bytes of a number, and of a list with its length, to the key of a cache.
+template <typename T>
+void AppendBytes(std::string* key, const T& number) {
+  key->append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+inline void AppendList(std::string* key, const std::vector<uint32_t>& numbers) {
+  AppendBytes(key, numbers.size());
+  key->append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(uint32_t));
+}
 
- private:
-  char inline_[256];
-  size_t size_ = 0;
-  std::string heap_;  // used once inline_ overflows
-};
 using LeafDims = absl::InlinedVector<int64_t, 16>;  // of all array leaves, concatenated
 
 // The arguments of one call; borrowed.
@@ -49,9 +41,8 @@ struct Arguments {
   }
   // Errors name the leaf: unknown kind, null array or null string. Sets *symbolic if an array is symbolic.
   absl::Status Check(bool* symbolic) const;
-  absl::Status NoRoom(size_t results) const;  // the error for more results than `room`
   // Appends array sizes to `dims` and everything else to `kind`.
-  void Key(KeyBytes* kind, LeafDims* dims) const;
+  void Key(std::string* kind, LeafDims* dims) const;
   std::string NameOf(size_t leaf) const;     // its name, or "argument 2"
   std::string ParamName(size_t leaf) const;  // its name, or "x2"
   std::string Describe(size_t leaf) const;   // "f32[3, 4]", "i64 2", "str \"a\"", "none"

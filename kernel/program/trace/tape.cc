@@ -220,7 +220,7 @@ Recording Tape::Slice(const TapeGradientRequest& request) const {
   return r;
 }
 
-[[gnu::cold]] absl::Status Tape::Gradient(const TapeGradientRequest& request, Results* out) {
+[[gnu::cold]] absl::StatusOr<Results> Tape::Gradient(const TapeGradientRequest& request) {
   if (used_ && !options_.persistent)
     return Annotate(Error(absl::StatusCode::kFailedPrecondition,
                           "A non-persistent tape can only be used to compute one set of gradients (or "
@@ -228,10 +228,10 @@ Recording Tape::Slice(const TapeGradientRequest& request) const {
                     kErrorHint, "create the tape with the option \"persistent\" = \"1\"");
   used_ = true;
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(request.ys));
-  out->resize(request.count);
-  RETURN_IF_ERROR(trace ? WriteGradient(trace, request, out) : RunGradient(request, out));
+  Results out(request.count);
+  RETURN_IF_ERROR(trace ? WriteGradient(trace, request, &out) : RunGradient(request, &out));
   if (!options_.persistent) Forget();
-  return absl::OkStatus();
+  return out;
 }
 
 [[gnu::cold]] absl::Status Tape::RunGradient(const TapeGradientRequest& request, Results* out) {
@@ -244,9 +244,7 @@ Recording Tape::Slice(const TapeGradientRequest& request) const {
     if (recording.seeds[i] && recording.ys[i] != kNoValue) feeds.push_back(recording.seeds[i]);
   Results made(gradient->plan ? gradient->plan->outputs() : 0);
   if (gradient->plan) RETURN_IF_ERROR(gradient->plan->Run(feeds, {made.data(), made.size()}));
-  std::vector<keel_array*> raw;
-  for (const ArrayRef& array : made) raw.push_back(array.get());
-  if (outer_ && gradient->taped) outer_->Record(gradient->taped, recording.device, feeds, raw);
+  if (outer_ && gradient->taped) outer_->Record(gradient->taped, recording.device, feeds, Raw(made));
   for (size_t i = 0, next = 0; i < request.count; i++)
     if (gradient->connected[i]) (*out)[i] = std::move(made[next++]);
   return absl::OkStatus();

@@ -90,6 +90,7 @@ class Tape {
     return StateOf(variable).reads;
   }
   bool Watches(const keel_array* array) const;
+  const TraceWatch* WatchOf(const Trace* trace) const;  // null if nothing is watched there
   bool WatchesOrOuter(const keel_array* array) const {
     return Watches(array) || (outer_ && outer_->WatchesOrOuter(array));
   }
@@ -97,9 +98,9 @@ class Tape {
   void Record(const std::shared_ptr<const Taped>& taped, Device* device, std::span<keel_array* const> in,
               std::span<keel_array* const> out);
   // A result is null (or zeros, if requested) if no y depends on its xs.
-  absl::Status Gradient(const TapeGradientRequest& request, Results* out);
+  absl::StatusOr<Results> Gradient(const TapeGradientRequest& request);
   // Trace::Custom for concrete arrays (custom.cc).
-  absl::Status Custom(const CustomGradientRequest& request, std::vector<ArrayRef>* out);
+  absl::StatusOr<Results> Custom(const CustomGradientRequest& request);
   void Reset();
   void Pause(bool on);  // nests: each Pause(true) needs a Pause(false)
 

@@ -27,6 +27,22 @@ TracedValue* Traced(const keel_array* array) {
 
 }  // namespace
 
+std::vector<keel_array*> Raw(std::span<const ArrayRef> arrays) {
+  std::vector<keel_array*> raw;
+  for (const ArrayRef& array : arrays) raw.push_back(array.get());
+  return raw;
+}
+
+Results Share(Arrays arrays) {
+  Results shared;
+  for (keel_array* array : arrays) shared.push_back(ArrayRef::Share(array));
+  return shared;
+}
+
+absl::Status NoRoom(std::string_view what, size_t results, size_t room) {
+  return Invalid(what, " returns ", results, " results, but 'out' has room for ", room);
+}
+
 Trace::Trace(std::shared_ptr<Module> module, Graph* graph, std::string device)
     : module_(std::move(module)), graph_(graph), device_(std::move(device)) {}
 
@@ -37,7 +53,7 @@ Trace* Trace::Of(const keel_array* array) {
 
 ValueId Trace::ValueOf(const keel_array* array) { return Traced(array)->value; }
 
-absl::StatusOr<Trace*> Trace::OfAll(std::span<keel_array* const> arrays) {
+absl::StatusOr<Trace*> Trace::OfAll(Arrays arrays) {
   const keel_array* first = nullptr;
   for (const keel_array* array : arrays) {
     Trace* trace = Of(array);
@@ -64,6 +80,14 @@ absl::StatusOr<ArrayRef> Trace::Symbol(ValueId value) {
   for (size_t d = 0; d < type.dims.size(); d++) shape[d] = IsSymbolic(type.dims[d]) ? -1 : type.dims[d];
   return NewSymbolic(type.dtype, {shape, type.dims.size()},
                      std::make_unique<TracedValue>(shared_from_this(), value));
+}
+
+absl::StatusOr<Results> Trace::Symbols(std::span<const ValueId> values) {
+  Results symbols;
+  for (ValueId value : values) {
+    ASSIGN_OR_RETURN(symbols.emplace_back(), Symbol(value));
+  }
+  return symbols;
 }
 
 absl::StatusOr<ArrayRef> Trace::ArrayFor(ValueId value) {
@@ -162,32 +186,33 @@ absl::StatusOr<ValueId> Trace::ValueFor(keel_array* array) {
                   kErrorHint, traced->trace->parent_ ? "return the value as a result of its body" : kForeign);
 }
 
+absl::StatusOr<std::vector<ValueId>> Trace::ValuesFor(Arrays arrays) {
+  std::vector<ValueId> values;
+  values.reserve(arrays.size());
+  for (keel_array* array : arrays) {
+    ASSIGN_OR_RETURN(values.emplace_back(), ValueFor(array));
+  }
+  return values;
+}
+
 absl::StatusOr<ValueId> Trace::Import(keel_array* array) {
   std::lock_guard lock(*mutex_);
   return ValueFor(array);
 }
 
-absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string& device,
-                          std::span<keel_array* const> in, std::span<keel_array*> out) {
+absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string& device, Arrays in,
+                          std::span<keel_array*> out) {
   std::lock_guard lock(*mutex_);
   if (!is_open_) return CheckOpen(absl::StrCat("apply ", OpName(op)));
-  std::vector<ValueId> operands;
-  operands.reserve(in.size());
-  for (keel_array* array : in) {
-    ASSIGN_OR_RETURN(operands.emplace_back(), ValueFor(array));
-  }
+  ASSIGN_OR_RETURN(std::vector<ValueId> operands, ValuesFor(in));
   graph_->scope = {0, source_};
   if (device != device_) {
     ASSIGN_OR_RETURN(graph_->scope.device, module_->DeviceScope(device));
   }
   ASSIGN_OR_RETURN(NodeId node, Add(op, std::move(operands), attrs));
   const std::vector<ValueId>& results = graph_->nodes[node].out;
-  if (results.size() != out.size())
-    return Invalid(OpName(op), " has ", results.size(), " results, but 'out' has room for ", out.size());
-  absl::InlinedVector<ArrayRef, 4> made;
-  for (ValueId value : results) {
-    ASSIGN_OR_RETURN(made.emplace_back(), Symbol(value));
-  }
+  if (results.size() != out.size()) return NoRoom(OpName(op), results.size(), out.size());
+  ASSIGN_OR_RETURN(Results made, Symbols(results));
   for (size_t i = 0; i < made.size(); i++) out[i] = made[i].Detach();
   return absl::OkStatus();
 }
@@ -201,6 +226,14 @@ absl::StatusOr<NodeId> Trace::Add(const OpDef& op, std::vector<ValueId> in, cons
     for (uint32_t written : EffectsOf(*graph_, graph_->nodes[node]).writes)
       current_reads_.erase(written), written_.insert(written);
   return node;
+}
+
+absl::StatusOr<std::vector<ValueId>> Trace::Add(std::string_view op, std::vector<ValueId> in,
+                                                const Attrs& attrs) {
+  ASSIGN_OR_RETURN(const OpDef* def, module_->catalogue->Find(op, 0));
+  graph_->scope = {0, source_};
+  ASSIGN_OR_RETURN(NodeId node, Add(*def, std::move(in), attrs));
+  return graph_->nodes[node].out;
 }
 
 NodeId Trace::NextNode() const {

@@ -34,8 +34,14 @@
 namespace keel {
 
 class Device;
+class Tape;
 
+using Arrays = std::span<keel_array* const>;
 using Results = absl::InlinedVector<ArrayRef, 4>;  // of a call
+std::vector<keel_array*> Raw(std::span<const ArrayRef> arrays);
+Results Share(Arrays arrays);
+// The error for too few entries in the array of the caller.
+absl::Status NoRoom(std::string_view what, size_t results, size_t room);
 
 // An input of a trace other than its arguments; gradients flow to its value as to an argument.
 struct TraceLink {
@@ -51,9 +57,9 @@ bool IsShared(const Graph& graph, ValueId value);
 // A request for gradients. The gradient of xs[i] is added to result to[i]; the xs of a variable are all its
 // reads.
 struct TapeGradientRequest {
-  std::span<keel_array*const> ys, seeds, xs;  // seeds: empty, or one per y (null: ones)
-  std::span<const uint32_t> to;               // ascending
-  uint32_t count = 0;                         // number of results
+  Arrays ys, seeds, xs;          // seeds: empty, or one per y (null: ones)
+  std::span<const uint32_t> to;  // ascending
+  uint32_t count = 0;            // number of results
   bool zeros = false;
   bool jacobian = false;  // of a single y, without seeds
 };
@@ -61,11 +67,10 @@ struct TapeGradientRequest {
 // A request for results equal to ys, computed from xs, whose gradient is `backward`.
 struct CustomGradientRequest {
   std::string_view name;
-  std::span<keel_array*const> xs, ys;
+  Arrays xs, ys;
   // Receives a trace and its parameters: xs, ys and the cotangents of all floating ys. Returns a gradient for
   // each floating x.
-  std::function<absl::StatusOr<std::vector<ArrayRef>>(std::shared_ptr<class Trace>, std::vector<ArrayRef>)>
-      backward;
+  std::function<absl::StatusOr<Results>(std::shared_ptr<class Trace>, const Results&)> backward;
 };
 
 // The state of a tape for a trace: watched values, each from a node on, and nodes hidden from the tape.
@@ -74,15 +79,14 @@ struct TraceWatch {
   std::vector<std::pair<ValueId, NodeId>> values;
   std::vector<std::pair<NodeId, NodeId>> hidden;  // half-open ranges, ascending
   bool predates_body = false;                     // the tape began before this trace, which is a body
-  std::function<bool(const keel_array*)> watches_captured;  // whether it watches a concrete array
-  std::function<const TraceWatch*(const Trace*)> other;     // null if nothing is watched there
+  const Tape* tape;
 };
 
 // A request for a body. Parameters have the types of `like`; from entries_from on, of its rows (dim 0
 // removed).
 struct BodyRequest {
   std::string_view label;  // the op's attribute for the body
-  std::span<keel_array* const> like;
+  Arrays like;
   size_t entries_from = SIZE_MAX;
   bool branch = false;  // runs at most once
 };
@@ -91,11 +95,10 @@ struct BodyRequest {
 // entries.
 struct ControlRequest {
   std::string_view op;
-  std::span<keel_array*const> before, entries;
-  std::vector<class Trace*> bodies;
-  Attrs attrs;
-  // Reports a read in a body to tapes; the array is null if gradients do not reach the read.
-  std::function<void(const std::shared_ptr<Variable>&, keel_array*)> on_read;
+  Arrays before, entries;
+  std::vector<class Trace*> bodies = {};
+  Attrs attrs = {};
+  Tape* tape = nullptr;  // records reads in bodies; may be null
 };
 
 // A request to copy an entry of another module into the trace.
@@ -103,9 +106,8 @@ struct EntryRequest {
   const Module& from;
   const Graph& graph;
   std::string_view name;
-  std::span<keel_array* const> in;  // one per parameter
-  // Reports reads to tapes; may be null.
-  std::function<void(const std::shared_ptr<Variable>&, keel_array*)> on_read;
+  Arrays in;   // one per parameter
+  Tape* tape;  // records reads; may be null
 };
 
 class Trace : public std::enable_shared_from_this<Trace> {
@@ -123,16 +125,16 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::StatusOr<ArrayRef> Param(std::string_view name, TensorType type);
   absl::StatusOr<ArrayRef> ArrayFor(ValueId value);  // a symbolic array
   // Operands are symbolic arrays of this trace, concrete arrays, or null (omitted).
-  absl::Status Apply(const OpDef& op, const Attrs& attrs, const std::string& device,
-                     std::span<keel_array* const> in, std::span<keel_array*> out);
+  absl::Status Apply(const OpDef& op, const Attrs& attrs, const std::string& device, Arrays in,
+                     std::span<keel_array*> out);
   absl::Status Result(std::string_view name, keel_array* array);
   // Appends the gradient: the same values as an eager run under the same tape. A result without a connection
   // to ys stays null.
   absl::Status Gradient(const TapeGradientRequest& request, const TraceWatch& watch, std::span<ArrayRef> out);
   // Returns the ys with the custom gradient (custom.cc).
-  absl::Status Custom(const CustomGradientRequest& request, std::vector<ArrayRef>* out);
+  absl::StatusOr<Results> Custom(const CustomGradientRequest& request);
   // Copies node by node; shares the variables of the source module (entry.cc).
-  absl::Status WriteEntry(const EntryRequest& request, std::vector<ArrayRef>* out);
+  absl::StatusOr<Results> WriteEntry(const EntryRequest& request);
   // links (may be null) receives reads and captures in program order.
   absl::Status End(std::vector<TraceLink>* links = nullptr);
 
@@ -160,14 +162,15 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // adds finished bodies to the module; a discarded body leaves nothing.
   absl::StatusOr<ValueId> Import(keel_array* array);  // the value of an outer or concrete array in this trace
   Trace* Current();  // the innermost open body of the program, or the program itself
-  absl::StatusOr<std::shared_ptr<Trace>> Begin(const BodyRequest& request, std::vector<ArrayRef>* params);
+  absl::StatusOr<std::shared_ptr<Trace>> Begin(const BodyRequest& request, Results* params);
   void Leave();  // closes a body: later nodes are added to the parent
   // In a body: gradients of outer tapes do not pass these nodes.
   void Hide(NodeId from, NodeId to);
-  absl::Status Finish(std::span<keel_array* const> results);
+  absl::Status Finish(std::span<const ArrayRef> results);
   Trace* parent() const { return parent_.get(); }  // null: no body
   static absl::Status CheckControl(const ControlRequest& request);
-  absl::Status Control(const ControlRequest& request, std::vector<ArrayRef>* results);
+  static std::string BodyLabel(std::string_view op, size_t body);  // "else": body 1 of a cond
+  absl::StatusOr<Results> Control(const ControlRequest& request);
 
   // Sizes (trace_sizes.cc): an expression in canonical form; its value, and whether a rule of dims/rule.h
   // holds, for the call being traced. The SizeQueries record the answers that the trace depends on.
@@ -184,13 +187,13 @@ class Trace : public std::enable_shared_from_this<Trace> {
   static Trace* Of(const keel_array* array);
   static ValueId ValueOf(const keel_array* array);  // of a symbolic array
   // The trace of the symbolic arrays, null if there is none; an error if they belong to different traces.
-  static absl::StatusOr<Trace*> OfAll(std::span<keel_array* const> arrays);
+  static absl::StatusOr<Trace*> OfAll(Arrays arrays);
 
  private:
-  absl::StatusOr<NodeId> AddOnVariable(std::string_view op, uint32_t number, std::vector<ValueId> in);
   absl::StatusOr<NodeId> Add(const OpDef& op, std::vector<ValueId> in, const Attrs& attrs,
                              const std::vector<TensorType>& declared = {});
-  absl::StatusOr<ValueId> Reshaped(ValueId value, const Dims& dims);
+  // At the current source line, on the device of the trace; returns the results.
+  absl::StatusOr<std::vector<ValueId>> Add(std::string_view op, std::vector<ValueId> in, const Attrs& attrs);
   absl::Status AddRuleOfSizes(const std::string& rule);
   Trace& Program();  // the outermost trace
   absl::Status Guard(const DimRule& rule);
@@ -205,14 +208,15 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::Status LiftReads(const ControlRequest& request);
   absl::Status Rewrite(const std::vector<ValueId>& captured, std::string_view label, AttrValue* number);
   absl::Status RewriteAll(const ControlRequest& request, const std::vector<ValueId>& captured, Attrs* attrs);
-  absl::Status AddControl(const ControlRequest& request, std::vector<ArrayRef>* results);
+  absl::StatusOr<Results> AddControl(const ControlRequest& request);
   absl::Status CheckOpen(std::string_view doing) const;
   absl::StatusOr<ValueId> ValueFor(keel_array* array);
+  absl::StatusOr<std::vector<ValueId>> ValuesFor(Arrays arrays);
   absl::StatusOr<ValueId> Capture(keel_array* array);
   absl::StatusOr<ArrayRef> Symbol(ValueId value);
+  absl::StatusOr<Results> Symbols(std::span<const ValueId> values);
   absl::StatusOr<std::shared_ptr<Trace>> WriteBackward(const CustomGradientRequest& request);
-  absl::Status CallCustom(const CustomGradientRequest& request, const Trace& back,
-                          std::vector<ArrayRef>* out);
+  absl::StatusOr<Results> CallCustom(const CustomGradientRequest& request, const Trace& back);
   std::string NameFor(std::string_view given, std::string_view otherwise);
   std::string Unique(std::string name);
 
@@ -236,7 +240,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   HashMap<const keel_array*, ValueId> captured_;  // kept alive by links_
   const char* file_ = nullptr;
   uint32_t in_file_ = 0, source_ = 0;  // Origin::source of line 0 of the file and of the current line
-  // Shared with all bodies. Recursive: a body calls its parent, and `on_read` calls NextNode().
+  // Shared with all bodies. Recursive: a body calls its parent, and a tape calls NextNode().
   std::shared_ptr<RecursiveMutex> mutex_ = std::make_shared<RecursiveMutex>();
 };
 

@@ -5,7 +5,7 @@
 #include "kernel/program/grad/gradient.h"
 #include "kernel/program/grad/lift.h"
 #include "kernel/program/trace/gradient_cache.h"
-#include "kernel/program/trace/trace.h"
+#include "kernel/program/trace/tape.h"
 
 namespace keel {
 
@@ -16,7 +16,7 @@ std::vector<bool> Trace::WatchedValues(const TraceWatch& watch, std::vector<bool
   std::vector<std::pair<NodeId, ValueId>> sources;
   for (auto [value, since] : watch.values) sources.emplace_back(since, value);
   for (const TraceLink& link : links_)
-    if (link.array && watch.watches_captured(link.array.get())) watched[link.value] = true;
+    if (link.array && watch.tape->Watches(link.array.get())) watched[link.value] = true;
   std::sort(sources.begin(), sources.end());
   through->assign(graph_->nodes.size(), false);
   auto source = sources.begin();
@@ -46,7 +46,7 @@ bool IsShared(const Graph& graph, ValueId value) {
 absl::Status Trace::LiftWatched(const TraceWatch& watch) {
   std::vector<ValueId> constants;
   for (const TraceLink& link : links_)
-    if (link.array && watch.watches_captured(link.array.get())) constants.push_back(link.value);
+    if (link.array && watch.tape->Watches(link.array.get())) constants.push_back(link.value);
   for (ValueId value : constants)
     if (IsShared(*graph_, value))
       return Annotate(Unimplemented("gradient: ", Print(graph_->values[value].type, module_->dims),
@@ -60,7 +60,7 @@ absl::Status Trace::LiftWatched(const TraceWatch& watch) {
 
 // A gradient inside a body cannot continue in outer traces: captures must not depend on watched values.
 absl::Status Trace::CheckBodyBoundary(const TraceWatch& watch) {
-  const TraceWatch* around = parent_ ? watch.other(parent_.get()) : nullptr;
+  const TraceWatch* around = parent_ ? watch.tape->WatchOf(parent_.get()) : nullptr;
   if (!around) return absl::OkStatus();
   RETURN_IF_ERROR(parent_->LiftWatched(*around));
   std::vector<bool> through, watched = parent_->WatchedValues(*around, &through);
@@ -79,16 +79,9 @@ absl::Status Trace::Gradient(const TapeGradientRequest& request, const TraceWatc
   RETURN_IF_ERROR(CheckOpen("add a gradient"));
   RETURN_IF_ERROR(CheckBodyBoundary(watch));
   RETURN_IF_ERROR(LiftWatched(watch));
-  std::vector<ValueId> ys, seeds, xs;
-  auto all = [&](std::span<keel_array* const> arrays, std::vector<ValueId>* values) -> absl::Status {
-    for (keel_array* array : arrays) {
-      ASSIGN_OR_RETURN(values->emplace_back(), ValueFor(array));
-    }
-    return absl::OkStatus();
-  };
-  RETURN_IF_ERROR(all(request.ys, &ys));
-  RETURN_IF_ERROR(all(request.seeds, &seeds));
-  RETURN_IF_ERROR(all(request.xs, &xs));
+  ASSIGN_OR_RETURN(std::vector<ValueId> ys, ValuesFor(request.ys));
+  ASSIGN_OR_RETURN(std::vector<ValueId> seeds, ValuesFor(request.seeds));
+  ASSIGN_OR_RETURN(std::vector<ValueId> xs, ValuesFor(request.xs));
   std::vector<bool> through, watched = WatchedValues(watch, &through);
   std::vector<ValueId> sources, others;
   for (ValueId x : xs) (watched[x] ? sources : others).push_back(x);

@@ -20,16 +20,17 @@ absl::Status Tape::WatchTraced(keel_array* array) {
   return absl::OkStatus();
 }
 
+const TraceWatch* Tape::WatchOf(const Trace* trace) const {
+  for (const TraceWatch& watch : traces_)
+    if (watch.trace.get() == trace) return &watch;
+  return nullptr;
+}
+
 TraceWatch& Tape::Traced(Trace* trace) {
-  for (TraceWatch& watch : traces_)
-    if (watch.trace.get() == trace) return watch;
+  if (const TraceWatch* known = WatchOf(trace)) return const_cast<TraceWatch&>(*known);
   TraceWatch& watch = traces_.emplace_back();
   watch.trace = trace->shared_from_this();
-  watch.watches_captured = [this](const keel_array* array) { return Watches(array); };
-  watch.other = [this](const Trace* other) {
-    auto found = std::ranges::find_if(traces_, [&](const TraceWatch& w) { return w.trace.get() == other; });
-    return found == traces_.end() ? nullptr : &*found;
-  };
+  watch.tape = this;
   if (paused_) watch.hidden.emplace_back(trace->NextNode(), kStillHidden);
   return watch;
 }

@@ -1,6 +1,7 @@
 // variables.cc: reads, writes and initial values of variables in traces.
 #include "kernel/base/free_name.h"
 #include "kernel/language/graph/node_effects.h"
+#include "kernel/program/grad/graph_sink.h"
 #include "kernel/program/trace/trace.h"
 #include "kernel/runtime/plan/make_plan.h"
 
@@ -30,8 +31,8 @@ absl::StatusOr<ArrayRef> Trace::Read(const std::shared_ptr<Variable>& variable) 
     current_reads_[number] = value;
     return Symbol(value);
   }
-  ASSIGN_OR_RETURN(NodeId node, AddOnVariable("read", number, {}));
-  ValueId value = graph_->nodes[node].out[0];
+  ASSIGN_OR_RETURN(std::vector<ValueId> read, Add("read", {}, MakeAttrs({{"var", KEEL_ATTR_VAR, number}})));
+  ValueId value = read[0];
   current_reads_[number] = value;
   links_.push_back({value, variable, {}});
   return Symbol(value);
@@ -42,16 +43,7 @@ absl::Status Trace::Write(std::string_view op, const std::shared_ptr<Variable>& 
   RETURN_IF_ERROR(CheckOpen("write a variable"));
   ASSIGN_OR_RETURN(uint32_t number, NumberOf(variable));
   ASSIGN_OR_RETURN(ValueId in, ValueFor(value));
-  return AddOnVariable(op, number, {in}).status();
-}
-
-absl::StatusOr<NodeId> Trace::AddOnVariable(std::string_view op, uint32_t number, std::vector<ValueId> in) {
-  ASSIGN_OR_RETURN(const OpDef* def, module_->catalogue->Find(op, 0));
-  AttrValue var;
-  var.kind = KEEL_ATTR_VAR;
-  var.i = number;
-  graph_->scope = {0, source_};
-  return Add(*def, std::move(in), {{"var", var}});
+  return Add(op, {in}, MakeAttrs({{"var", KEEL_ATTR_VAR, number}})).status();
 }
 
 absl::Status Trace::MayMakeVariable() const {

@@ -89,7 +89,7 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::WriteWide(const Arguments& a
   return made;
 }
 
-absl::Status Function::Begin(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params) {
+absl::Status Function::Begin(const Arguments& arguments, Concrete* concrete, Results* params) {
   concrete->module = std::make_shared<Module>(context_->catalogue);
   ASSIGN_OR_RETURN(concrete->graph, concrete->module->AddGraph(name_));
   RETURN_IF_ERROR(concrete->module->AddEntry(name_, concrete->graph));
@@ -152,8 +152,7 @@ absl::StatusOr<std::vector<int64_t>> Function::SignatureSizes(const Arguments& a
 }
 
 // Uses the types of the declared signature, not of the arguments; the plan rejects mismatching calls.
-absl::Status Function::BeginWithSignature(const Arguments& arguments, Concrete* concrete,
-                                          std::vector<ArrayRef>* params) {
+absl::Status Function::BeginWithSignature(const Arguments& arguments, Concrete* concrete, Results* params) {
   ASSIGN_OR_RETURN(concrete->module, SignatureModule());
   concrete->graph = concrete->module->graphs[0].get();
   RETURN_IF_ERROR(CheckArity(*concrete->graph, arguments));
@@ -176,7 +175,7 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
   concrete->sizes = declared ? SizePattern() : std::move(sizes);
   concrete->size_queries = std::make_shared<SizeQueries>();
   for (size_t i = 0; i < arguments.leaves.size(); i++) concrete->leaves.push_back(arguments.Describe(i));
-  std::vector<ArrayRef> params;
+  Results params;
   RETURN_IF_ERROR(declared ? BeginWithSignature(arguments, concrete.get(), &params)
                            : Begin(arguments, concrete.get(), &params));
   std::vector<keel_leaf> leaves(arguments.leaves.begin(), arguments.leaves.end());
