@@ -24,13 +24,10 @@ keel_error no_memory{KEEL_OOM, "out of memory, even for an error message", "", "
 keel_rc Report(const absl::Status& status, keel_error** err) {
   if (status.ok()) return KEEL_OK;
   auto code = static_cast<keel_rc>(status.code());
-  if (err)
-    *err = new keel_error{code,
-                          std::string(status.message()),
-                          ErrorFact(status, kErrorOp),
-                          ErrorFact(status, kErrorNode),
-                          ErrorFact(status, kErrorPlugin),
-                          ErrorFact(status, kErrorHint)};
+  if (!err) return code;
+  auto error = std::make_unique<keel_error>(code, std::string(status.message()));
+  for (const auto& [fact, text] : std::span(kErrorParts).subspan(1)) (*error).*text = ErrorFact(status, fact);
+  *err = error.release();
   return code;
 }
 
@@ -144,21 +141,8 @@ uint32_t keel_abi_version(void) { return KEEL_ABI_MAJOR << 16 | KEEL_ABI_MINOR; 
 const char* keel_version(void) { return KEEL_VERSION; }
 keel_rc keel_error_code(const keel_error* e) { return e ? e->code : KEEL_OK; }
 const char* keel_error_text(const keel_error* e, int32_t part) {
-  if (!e) return "";
-  switch (part) {
-    case KEEL_ERROR_MESSAGE:
-      return e->message.c_str();
-    case KEEL_ERROR_OP:
-      return e->op.c_str();
-    case KEEL_ERROR_NODE:
-      return e->node.c_str();
-    case KEEL_ERROR_PLUGIN:
-      return e->plugin.c_str();
-    case KEEL_ERROR_HINT:
-      return e->hint.c_str();
-    default:
-      return "";
-  }
+  const auto at = static_cast<uint32_t>(part);
+  return e && at < std::size(kErrorParts) ? (e->*kErrorParts[at].text).c_str() : "";
 }
 keel_rc keel_error_new(keel_rc code, const char* message, keel_error** out) {
   const bool is_error = code != KEEL_OK && IsCode(code);

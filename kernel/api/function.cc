@@ -20,10 +20,8 @@ absl::Status TakeError(keel_rc rc, const keel_error* error) {
     return Error(static_cast<absl::StatusCode>(rc), "the program returned ", rc, " without an error");
   if (rc == KEEL_OK) return Invalid("the program returned KEEL_OK but stored an error: ", error->message);
   absl::Status status(static_cast<absl::StatusCode>(error->code), error->message);
-  for (const auto& [fact, text] :
-       {std::pair(kErrorOp, &error->op), std::pair(kErrorNode, &error->node),
-        std::pair(kErrorPlugin, &error->plugin), std::pair(kErrorHint, &error->hint)})
-    if (!text->empty()) status = Annotate(status, fact, *text);
+  for (const auto& [fact, text] : std::span(kErrorParts).subspan(1))
+    status = Annotate(status, fact, error->*text);
   return status;
 }
 

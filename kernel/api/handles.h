@@ -99,6 +99,18 @@ struct keel_plan {
 
 namespace keel {
 
+// The parts of an error: their names in a status, and their texts, in the order of KEEL_ERROR_MESSAGE and so
+// on.
+struct ErrorPart {
+  std::string_view fact;
+  std::string keel_error::*text;
+};
+inline constexpr ErrorPart kErrorParts[] = {{"", &keel_error::message},
+                                            {kErrorOp, &keel_error::op},
+                                            {kErrorNode, &keel_error::node},
+                                            {kErrorPlugin, &keel_error::plugin},
+                                            {kErrorHint, &keel_error::hint}};
+
 // A new handle for a module of this context.
 inline keel_module* HandleOf(std::shared_ptr<Context> context, std::shared_ptr<Module> module) {
   auto state = std::make_shared<ModuleState>();

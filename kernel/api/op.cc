@@ -81,30 +81,6 @@ KEEL_COLD absl::Status Apply(keel_op& op, keel_array* const* in, uint32_t n_in, 
   return absl::OkStatus();
 }
 
-}  // namespace
-
-namespace {
-
-struct BindRequest {
-  const char *device, *name;
-  uint32_t version;
-  const char* const* attr_names;
-  const keel_attr* attrs;
-  uint32_t n_attrs;
-};
-
-KEEL_COLD absl::Status Bind(keel_context* c, const BindRequest& w, keel_op** out) {
-  auto op = std::make_unique<keel_op>();
-  op->context = c->state;
-  ASSIGN_OR_RETURN(op->device, c->state->registry.FindDevice(w.device));
-  ASSIGN_OR_RETURN(op->op, c->state->catalogue->Find(w.name, w.version));
-  ASSIGN_OR_RETURN(op->attrs, OwnAttrs(w.attr_names, w.attrs, w.n_attrs));
-  RETURN_IF_ERROR(Annotate(CheckAttrs(*op->op, op->attrs), kErrorOp, w.name));
-  if (!op->device->host_memory()) op->quick_there = std::make_unique<DeviceQuickTable>();
-  *out = op.release();
-  return absl::OkStatus();
-}
-
 // After a miss of the quick table: reports the error, or runs a plan.
 KEEL_COLD absl::Status ApplyRest(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
                                  uint32_t n_out) {
@@ -118,8 +94,16 @@ keel_rc keel_op_new(keel_context* c, const char* device, const char* name, uint3
                     const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs, keel_op** out,
                     keel_error** err) {
   return Guard(err, "context device op attr_names[n_attrs]* attrs[n_attrs] out",
-               {c, device, name, attr_names, n_attrs, attrs, n_attrs, out}, [&] {
-                 return Bind(c, {device, name, version, attr_names, attrs, n_attrs}, out);
+               {c, device, name, attr_names, n_attrs, attrs, n_attrs, out}, [&]() -> absl::Status {
+                 auto op = std::make_unique<keel_op>();
+                 op->context = c->state;
+                 ASSIGN_OR_RETURN(op->device, c->state->registry.FindDevice(device));
+                 ASSIGN_OR_RETURN(op->op, c->state->catalogue->Find(name, version));
+                 ASSIGN_OR_RETURN(op->attrs, OwnAttrs(attr_names, attrs, n_attrs));
+                 RETURN_IF_ERROR(Annotate(CheckAttrs(*op->op, op->attrs), kErrorOp, name));
+                 if (!op->device->host_memory()) op->quick_there = std::make_unique<DeviceQuickTable>();
+                 *out = op.release();
+                 return absl::OkStatus();
                });
 }
 

@@ -12,30 +12,28 @@ using namespace keel;
 
 namespace {
 
-struct NewSession {
-  PlanOptions options;
-  PassChoice passes;
+// Options of a session that are texts until it has a graph and devices.
+struct SessionTexts {
   std::string entry, graph, fallback;
   std::vector<std::string> place;
-  bool exact_feeds = false;
 };
 
-absl::Status ReadOptions(const keel_kv* options, uint32_t n, NewSession* to) {
+absl::Status ReadOptions(const keel_kv* options, uint32_t n, SessionState* to, SessionTexts* texts) {
   PlanOptions& plan = to->options;
   auto place = [&](const std::string& value) {
-    to->place.push_back(value);
+    texts->place.push_back(value);
     return absl::OkStatus();
   };
   return SetOptions({Option::Threads(&plan.threads),
                      Option::Memory(&plan.memory),
-                     Option::Text("entry", &to->entry),
-                     Option::Text("graph", &to->graph),
+                     Option::Text("entry", &texts->entry),
+                     Option::Text("graph", &texts->graph),
                      Option::Timeout(&plan.timeout_ms),
                      Option::Level(&to->passes),
                      Option::Passes(&to->passes),
                      Option::Flag("observe", &plan.observe),
                      {"place", place, true},
-                     Option::Text("fallback", &to->fallback),
+                     Option::Text("fallback", &texts->fallback),
                      Option::Choice("results", &plan.results_on_device, "host or device"),
                      Option::Flag("strict", &plan.strict),
                      Option::Flag("exact_convolution", &plan.exact_convolution),
@@ -45,7 +43,7 @@ absl::Status ReadOptions(const keel_kv* options, uint32_t n, NewSession* to) {
                     options, n);
 }
 
-absl::StatusOr<Graph*> ChooseGraph(const Module& module, const NewSession& wanted) {
+absl::StatusOr<Graph*> ChooseGraph(const Module& module, const SessionTexts& wanted) {
   if (!wanted.graph.empty()) return module.FindGraph(wanted.graph);
   if (module.entries.empty() && wanted.entry.empty()) {  // the only graph that is not the body of another
     Graph* only = nullptr;
@@ -60,7 +58,7 @@ absl::StatusOr<Graph*> ChooseGraph(const Module& module, const NewSession& wante
 
 using Names = std::span<const char* const>;
 
-absl::StatusOr<Placing> ReadPlacing(Registry& registry, const NewSession& wanted) {
+absl::StatusOr<Placing> ReadPlacing(Registry& registry, const SessionTexts& wanted) {
   Placing placing;
   for (const std::string& rule : wanted.place) {
     size_t split = rule.rfind('=');
@@ -286,20 +284,17 @@ keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* opti
                          keel_session** out, keel_error** err) {
   return Guard(err, "module device options[n_options] out", {m, device, options, n, out},
                [&]() -> absl::Status {
-                 NewSession wanted;
-                 wanted.options = m->state->context->Options();
-                 RETURN_IF_ERROR(ReadOptions(options, n, &wanted));
                  auto state = std::make_shared<SessionState>();
+                 SessionTexts texts;
                  state->module = m->state;
-                 state->options = wanted.options;
+                 state->options = m->state->context->Options();
+                 RETURN_IF_ERROR(ReadOptions(options, n, state.get(), &texts));
                  // An observed session shows the nodes as written.
-                 if (wanted.options.observe && !wanted.passes.given()) wanted.passes.level = 0;
-                 state->passes = wanted.passes;
-                 state->exact_feeds = wanted.exact_feeds;
+                 if (state->options.observe && !state->passes.given()) state->passes.level = 0;
                  ASSIGN_OR_RETURN(state->device, m->state->context->registry.FindDevice(device));
-                 ASSIGN_OR_RETURN(state->placing, ReadPlacing(m->state->context->registry, wanted));
+                 ASSIGN_OR_RETURN(state->placing, ReadPlacing(m->state->context->registry, texts));
                  std::lock_guard lock(m->state->mutex);
-                 ASSIGN_OR_RETURN(state->graph, ChooseGraph(*m->state->module, wanted));
+                 ASSIGN_OR_RETURN(state->graph, ChooseGraph(*m->state->module, texts));
                  *out = new keel_session{std::move(state)};
                  return absl::OkStatus();
                });

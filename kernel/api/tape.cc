@@ -77,41 +77,22 @@ void keel_tape_reset(keel_tape* t) {
   if (t) t->Reset();
 }
 
-namespace {
-
-struct GradientArguments {
-  keel_array* const* ys;
-  uint32_t n_ys;
-  keel_array* const* seeds;
-  keel_array* const* xs;
-  keel_variable* const* variables;
-  uint32_t n_xs, flags;
-};
-
-absl::Status TakeGradient(keel_tape* t, const GradientArguments& w, keel_array** out) {
-  RETURN_IF_ERROR(CheckGradientFlags("keel_tape_gradient", w.flags, w.n_ys, w.seeds != nullptr));
-  ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({w.ys, w.n_ys}));
-  ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, w.xs, w.variables, w.n_xs, trace));
-  std::vector<keel_array*> raw = Raw(sources.arrays);
-  TapeGradientRequest of{{w.ys, w.n_ys},
-                         {},
-                         raw,
-                         sources.to,
-                         w.n_xs,
-                         (w.flags & KEEL_GRADIENT_ZEROS) != 0,
-                         (w.flags & KEEL_GRADIENT_JACOBIAN) != 0};
-  if (w.seeds) of.seeds = {w.seeds, w.n_ys};
-  uint32_t n_out = 0;
-  return Give(t->Gradient(of), out, w.n_xs, &n_out);
-}
-
-}  // namespace
-
 keel_rc keel_tape_gradient(keel_tape* t, keel_array* const* ys, uint32_t n_ys, keel_array* const* seeds,
                            keel_array* const* xs, keel_variable* const* variables, uint32_t n_xs,
                            uint32_t flags, keel_array** out, keel_error** err) {
-  return Guard(err, "tape ys[n_ys]* out[n_xs]", {t, ys, n_ys, out, n_xs}, [&] {
-    return TakeGradient(t, {ys, n_ys, seeds, xs, variables, n_xs, flags}, out);
+  return Guard(err, "tape ys[n_ys]* out[n_xs]", {t, ys, n_ys, out, n_xs}, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGradientFlags("keel_tape_gradient", flags, n_ys, seeds != nullptr));
+    TapeGradientRequest wanted{{ys, n_ys}, {}, {}, {}, n_xs};
+    wanted.zeros = (flags & KEEL_GRADIENT_ZEROS) != 0;
+    wanted.jacobian = (flags & KEEL_GRADIENT_JACOBIAN) != 0;
+    if (seeds) wanted.seeds = {seeds, n_ys};
+    ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(wanted.ys));
+    ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, xs, variables, n_xs, trace));
+    std::vector<keel_array*> raw = Raw(sources.arrays);
+    wanted.xs = raw;
+    wanted.to = sources.to;
+    uint32_t n_out = 0;
+    return Give(t->Gradient(wanted), out, n_xs, &n_out);
   });
 }
 

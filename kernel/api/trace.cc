@@ -8,6 +8,13 @@ using namespace keel;
 
 namespace {
 
+absl::Status NeedTrace(const keel_trace* t, const char* caller) {
+  if (t->tracing.trace) return absl::OkStatus();
+  return Annotate(
+      Error(absl::StatusCode::kFailedPrecondition, caller, "() is not compatible with eager execution."),
+      kErrorHint, "the program runs eagerly and writes no graph: its arrays have values");
+}
+
 // Guard, for a trace that writes a graph.
 keel_rc GuardTrace(keel_trace* t, keel_error** err, Needs needs, Given given,
                    absl::FunctionRef<absl::Status(Trace&)> body,
@@ -15,10 +22,8 @@ keel_rc GuardTrace(keel_trace* t, keel_error** err, Needs needs, Given given,
   return Guard(
       err, needs, given,
       [&]() -> absl::Status {
-        if (t->tracing.trace) return body(*t->tracing.trace);
-        return Annotate(Error(absl::StatusCode::kFailedPrecondition, function,
-                              "() is not compatible with eager execution."),
-                        kErrorHint, "the program runs eagerly and writes no graph: its arrays have values");
+        RETURN_IF_ERROR(NeedTrace(t, function));
+        return body(*t->tracing.trace);
       },
       function);
 }
@@ -88,8 +93,10 @@ keel_rc keel_trace_result(keel_trace* t, const char* name, keel_array* array, ke
 }
 
 keel_rc keel_trace_end(keel_trace* t, keel_module** out, keel_error** err) {
-  return GuardTrace(t, err, "trace out", {t, out}, [&, caller = __func__](Trace& trace) -> absl::Status {
+  return Guard(err, "trace out", {t, out}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(RefuseLent(t, caller, "trace"));
+    RETURN_IF_ERROR(NeedTrace(t, caller));
+    Trace& trace = *t->tracing.trace;
     if (trace.parent()) return Invalid("the trace is a body: end it with keel_body_end");
     for (const auto& [name, array] : t->tracing.results) RETURN_IF_ERROR(trace.Result(name, array.get()));
     RETURN_IF_ERROR(trace.End());

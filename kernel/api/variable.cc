@@ -97,42 +97,26 @@ keel_rc keel_checkpoint_load(keel_context* c, const char* path, const char* cons
                [&] { return Move(LoadCheckpoint, c, path, names, variables, n); });
 }
 
-namespace {
-
-struct WantedVariable {
-  keel_trace* within;
-  keel_context* context;
-  keel_array* initial;
-  const keel_kv* options;
-  uint32_t n;
-};
-
-absl::Status MakeVariable(const WantedVariable& w, keel_variable** out) {
-  std::string name;
-  bool trainable = true;
-  auto set_name = [&](const std::string& value) { return CheckName("a variable", name = value); };
-  RETURN_IF_ERROR(SetOptions({{"name", set_name}, Option::Flag("trainable", &trainable)}, w.options, w.n));
-  Trace* trace = TraceOf(w.within, w.initial);
-  ArrayRef value = ArrayRef::Share(w.initial);
-  if (trace) RETURN_IF_ERROR(trace->MayMakeVariable());
-  if (w.initial->symbolic()) {
-    Context& c = *w.context->state;
-    ASSIGN_OR_RETURN(Device * device, c.registry.FindDevice(trace->device()));
-    ASSIGN_OR_RETURN(value, trace->Evaluate(w.initial, device, c.Options()));
-  }
-  ASSIGN_OR_RETURN(value, Fitting(nullptr, value.get(), true));
-  *out = new keel_variable{w.context->state,
-                           std::make_shared<Variable>(std::move(value), std::move(name), trainable)};
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 keel_rc keel_variable_new(keel_context* c, keel_trace* within, keel_array* initial, const keel_kv* options,
                           uint32_t n, keel_variable** out, keel_error** err) {
-  return Guard(err, "context initial options[n_options] out", {c, initial, options, n, out}, [&] {
-    return MakeVariable({within, c, initial, options, n}, out);
-  });
+  return Guard(
+      err, "context initial options[n_options] out", {c, initial, options, n, out}, [&]() -> absl::Status {
+        std::string name;
+        bool trainable = true;
+        auto set_name = [&](const std::string& value) { return CheckName("a variable", name = value); };
+        RETURN_IF_ERROR(SetOptions({{"name", set_name}, Option::Flag("trainable", &trainable)}, options, n));
+        Trace* trace = TraceOf(within, initial);
+        ArrayRef value = ArrayRef::Share(initial);
+        if (trace) RETURN_IF_ERROR(trace->MayMakeVariable());
+        if (initial->symbolic()) {
+          ASSIGN_OR_RETURN(Device * device, c->state->registry.FindDevice(trace->device()));
+          ASSIGN_OR_RETURN(value, trace->Evaluate(initial, device, c->state->Options()));
+        }
+        ASSIGN_OR_RETURN(value, Fitting(nullptr, value.get(), true));
+        *out = new keel_variable{c->state,
+                                 std::make_shared<Variable>(std::move(value), std::move(name), trainable)};
+        return absl::OkStatus();
+      });
 }
 
 void keel_variable_info(const keel_variable* v, const char** name, int32_t* trainable, uint64_t* id) {

@@ -5,6 +5,7 @@
 
 #include "kernel/language/graph/node_effects.h"
 #include "kernel/program/grad/active.h"
+#include "kernel/program/grad/gradient.h"
 #include "kernel/program/grad/slice.h"
 
 namespace keel {
@@ -14,6 +15,28 @@ using Values = std::vector<ValueId>;
 using Flags = std::vector<bool>;
 
 void Append(Values* to, std::span<const ValueId> more) { to->insert(to->end(), more.begin(), more.end()); }
+
+// A copy of a body, followed by its gradient, from which the backward body is extracted; not in the module.
+struct Joint {
+  std::unique_ptr<Graph> graph;
+  Values seeds, dxs;  // parameters for the cotangents of ys; gradients of xs
+};
+
+absl::StatusOr<Joint> Join(const Graph& body, const Flags& ys, const Flags& xs) {
+  Joint joint{CopyGraph(body), {}, {}};
+  Graph& graph = *joint.graph;
+  Values of, at;
+  for (size_t i = 0; i < ys.size(); i++) {
+    if (!ys[i]) continue;
+    of.push_back(body.results[i]);
+    ASSIGN_OR_RETURN(joint.seeds.emplace_back(), graph.AddParam("", body.values[of.back()].type));
+  }
+  for (size_t i = 0; i < xs.size(); i++)
+    if (xs[i]) at.push_back(body.params[i]);
+  GraphSink sink(graph);
+  ASSIGN_OR_RETURN(joint.dxs, AppendGradient(sink, {of, joint.seeds, at, true}));
+  return joint;
+}
 
 // ---- scan
 
@@ -41,7 +64,7 @@ class ScanGradient {
 
   absl::StatusOr<Values> Run() {
     FindActive();
-    ASSIGN_OR_RETURN(Joint joint, Join(body_, Seeded(), active_, request_.append));
+    ASSIGN_OR_RETURN(Joint joint, Join(body_, Seeded(), active_));
     RETURN_IF_ERROR(Carry(joint));
     Values from = params_;
     Append(&from, body_.params);
@@ -209,7 +232,7 @@ class ScanGradient {
 };
 
 absl::StatusOr<Values> GradientOfBranches(GraphSink& sink, const ControlNode& request) {
-  return BranchGradient(sink, request.original, request.wanted, request.cotangents, request.append);
+  return BranchGradient(sink, request.original, request.wanted, request.cotangents);
 }
 absl::StatusOr<Values> GradientOfScan(GraphSink& sink, const ControlNode& request) {
   return ScanGradient(sink, request).Run();
@@ -237,7 +260,7 @@ absl::Status CheckReads(const Graph& graph, NodeId forward) {
 }
 
 absl::StatusOr<Values> BranchGradient(GraphSink& sink, const Node& node, const Flags& wanted,
-                                      const Values& cotangents, GradientAppender append) {
+                                      const Values& cotangents) {
   Module& module = *sink.graph().module;
   Flags ys, xs(wanted.begin() + 1, wanted.end()), read(xs.size());
   for (ValueId c : cotangents) ys.push_back(c != kNoValue);
@@ -245,7 +268,7 @@ absl::StatusOr<Values> BranchGradient(GraphSink& sink, const Node& node, const F
   std::vector<Joint> joints;
   for (uint32_t number : bodies) {
     const Graph& body = *module.graphs[number];
-    ASSIGN_OR_RETURN(Joint joint, Join(body, ys, xs, append));
+    ASSIGN_OR_RETURN(Joint joint, Join(body, ys, xs));
     Values from = body.params;
     Append(&from, joint.seeds);
     Flags reads = ReadBetween(*joint.graph, from, joint.dxs);

@@ -6,13 +6,11 @@
 // carried values of each iteration and the results of expensive ops (products, convolutions).
 // while: nested scans, because stacking requires a known length; see WhileGradient.
 //
-// Bodies may contain control ops, whose gradients are gradients of bodies: the caller passes the function
-// that appends the gradient of a body.
+// Bodies may contain control ops, whose gradients are gradients of bodies.
 #pragma once
 
 #include <vector>
 
-#include "kernel/program/grad/joint.h"
 #include "kernel/program/grad/node_writer.h"
 
 namespace keel {
@@ -23,7 +21,6 @@ struct ControlNode {
   const Node& original;  // a copy, because the graph grows
   std::vector<bool> wanted;
   std::vector<ValueId> cotangents;
-  GradientAppender append;  // for bodies
 };
 // The gradient of each operand, kNoValue if not wanted. Unimplemented: a body reads a variable that is
 // written afterwards.
@@ -35,8 +32,7 @@ absl::Status CheckReads(const Graph& graph, NodeId forward);
 // The gradients of a cond or a switch. The node need not be in the graph.
 absl::StatusOr<std::vector<ValueId>> BranchGradient(GraphSink& sink, const Node& node,
                                                     const std::vector<bool>& wanted,
-                                                    const std::vector<ValueId>& cotangents,
-                                                    GradientAppender append);
+                                                    const std::vector<ValueId>& cotangents);
 // while.cc
 absl::StatusOr<std::vector<ValueId>> WhileGradient(GraphSink& sink, const ControlNode& node);
 

@@ -150,8 +150,7 @@ class Builder {
   }
 
   absl::Status Back(NodeId n, const Node& node, const std::vector<ValueId>& cotangents) {
-    if (IsControl(*node.op))
-      return Add(node, ControlGradient(sink_, {n, node, Wanted(node), cotangents, AppendGradient}));
+    if (IsControl(*node.op)) return Add(node, ControlGradient(sink_, {n, node, Wanted(node), cotangents}));
     if (IsTypedByGraph(*node.op)) {
       std::vector<uint32_t> bodies = BodiesOf(*node.op, node.attrs);
       if (bodies.size() > 1) return GivenVjp(n, node, bodies[1], cotangents);

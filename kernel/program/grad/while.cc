@@ -138,7 +138,7 @@ absl::StatusOr<Values> WhileGradient(GraphSink& sink, const ControlNode& request
   as.in.insert(as.in.end(), node.in.begin(), node.in.end());
   std::vector<bool> wanted(2);
   wanted.insert(wanted.end(), request.wanted.begin(), request.wanted.end());
-  ASSIGN_OR_RETURN(Values gradients, BranchGradient(sink, as, wanted, request.cotangents, request.append));
+  ASSIGN_OR_RETURN(Values gradients, BranchGradient(sink, as, wanted, request.cotangents));
   gradients.erase(gradients.begin(), gradients.begin() + 2);
   return gradients;
 }

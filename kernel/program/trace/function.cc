@@ -76,9 +76,9 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
   bool symbolic = false;
   RETURN_IF_ERROR(arguments.Check(&symbolic));
   if (symbolic || (within && within->trace) || eager_ || context_->eager) {
-    ASSIGN_OR_RETURN(keel::Trace * outer, keel::Trace::OfAll(arguments.OnlyArrays()));
+    ASSIGN_OR_RETURN(Trace * outer, Trace::OfAll(arguments.OnlyArrays()));
     if (!outer && within && within->trace) outer = within->trace->Current();
-    std::shared_ptr<keel::Trace> trace = outer ? outer->shared_from_this() : nullptr;
+    std::shared_ptr<Trace> trace = outer ? outer->shared_from_this() : nullptr;
     if (trace && (tracing_.mine() || Running::Has(this, true))) return Recursion(name_);
     const Running inlined(this, trace != nullptr);
     Tracing tracing{context_, std::move(trace), {}, tape};

@@ -138,12 +138,14 @@ class Function {
                                                   bool declared);
   // Retraces and compares; an error names the first difference (captures.cc).
   absl::Status CheckCaptures(const Concrete& concrete, const Arguments& arguments);
-  absl::Status Begin(const Arguments& arguments, Concrete* concrete, Results* params);
+  absl::StatusOr<std::shared_ptr<Trace>> Begin(const Arguments& arguments, Concrete* concrete,
+                                               Results* params);
   absl::StatusOr<std::unique_ptr<Module>> SignatureModule() const;
   // The value of each symbol of the signature; an error if the call does not match the signature.
   absl::StatusOr<std::vector<int64_t>> SignatureSizes(const Arguments& arguments);
   absl::Status CheckArity(const Graph& graph, const Arguments& arguments) const;
-  absl::Status BeginWithSignature(const Arguments& arguments, Concrete* concrete, Results* params);
+  absl::StatusOr<std::shared_ptr<Trace>> BeginWithSignature(const Arguments& arguments, Concrete* concrete,
+                                                            Results* params);
   absl::Status RunProgram(Tracing& tracing, std::span<const keel_leaf> leaves);
   absl::StatusOr<std::shared_ptr<Concrete>> RetraceForTape(std::shared_ptr<Concrete> concrete,
                                                            const Tape& tape, const Arguments& arguments);

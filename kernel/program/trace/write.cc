@@ -89,11 +89,12 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::WriteWide(const Arguments& a
   return made;
 }
 
-absl::Status Function::Begin(const Arguments& arguments, Concrete* concrete, Results* params) {
+absl::StatusOr<std::shared_ptr<Trace>> Function::Begin(const Arguments& arguments, Concrete* concrete,
+                                                       Results* params) {
   concrete->module = std::make_shared<Module>(context_->catalogue);
   ASSIGN_OR_RETURN(concrete->graph, concrete->module->AddGraph(name_));
   RETURN_IF_ERROR(concrete->module->AddEntry(name_, concrete->graph));
-  auto trace = std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name());
+  auto trace = std::make_shared<Trace>(concrete->module, concrete->graph, device_->name());
   size_t dim = 0;
   for (size_t i = 0; i < arguments.leaves.size(); i++) {
     if (arguments.leaves[i].kind != KEEL_LEAF_ARRAY) continue;
@@ -108,7 +109,7 @@ absl::Status Function::Begin(const Arguments& arguments, Concrete* concrete, Res
     }
     ASSIGN_OR_RETURN(params->emplace_back(), trace->Param(arguments.ParamName(i), std::move(type)));
   }
-  return absl::OkStatus();
+  return trace;
 }
 
 // A module with a graph that contains the parameters of the signature only.
@@ -152,15 +153,16 @@ absl::StatusOr<std::vector<int64_t>> Function::SignatureSizes(const Arguments& a
 }
 
 // Uses the types of the declared signature, not of the arguments; the plan rejects mismatching calls.
-absl::Status Function::BeginWithSignature(const Arguments& arguments, Concrete* concrete, Results* params) {
+absl::StatusOr<std::shared_ptr<Trace>> Function::BeginWithSignature(const Arguments& arguments,
+                                                                    Concrete* concrete, Results* params) {
   ASSIGN_OR_RETURN(concrete->module, SignatureModule());
   concrete->graph = concrete->module->graphs[0].get();
   RETURN_IF_ERROR(CheckArity(*concrete->graph, arguments));
-  auto trace = std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name());
+  auto trace = std::make_shared<Trace>(concrete->module, concrete->graph, device_->name());
   for (ValueId param : concrete->graph->params) {
     ASSIGN_OR_RETURN(params->emplace_back(), trace->ArrayFor(param));
   }
-  return absl::OkStatus();
+  return trace;
 }
 
 absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& arguments, SizePattern sizes,
@@ -176,22 +178,19 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
   concrete->size_queries = std::make_shared<SizeQueries>();
   for (size_t i = 0; i < arguments.leaves.size(); i++) concrete->leaves.push_back(arguments.Describe(i));
   Results params;
-  RETURN_IF_ERROR(declared ? BeginWithSignature(arguments, concrete.get(), &params)
-                           : Begin(arguments, concrete.get(), &params));
+  ASSIGN_OR_RETURN(std::shared_ptr<Trace> trace, declared
+                                                     ? BeginWithSignature(arguments, concrete.get(), &params)
+                                                     : Begin(arguments, concrete.get(), &params));
   std::vector<keel_leaf> leaves(arguments.leaves.begin(), arguments.leaves.end());
   size_t param = 0;
   for (keel_leaf& leaf : leaves)
     if (leaf.kind == KEEL_LEAF_ARRAY) leaf.array = params[param++].get();
-  keel::Trace* trace = keel::Trace::Of(params.empty() ? nullptr : params[0].get());
-  Tracing tracing{context_,
-                  trace ? trace->shared_from_this()
-                        : std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name()),
-                  {}};
+  Tracing tracing{context_, trace, {}};
   {
     std::lock_guard lock(mutex_);
-    if (!all_.empty() || dropped_) tracing.trace->RefuseVariables();
+    if (!all_.empty() || dropped_) trace->RefuseVariables();
   }
-  tracing.trace->RecordSizeQueries(concrete->size_queries);
+  trace->RecordSizeQueries(concrete->size_queries);
   concrete->size_queries->call_sizes = [&]() -> absl::StatusOr<std::vector<int64_t>> {
     if (declared) return SignatureSizes(arguments);
     return *concrete->sizes.Fit(KeyOf(arguments).sizes);
@@ -199,8 +198,8 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
   absl::Status written = RunProgram(tracing, leaves);
   concrete->size_queries->call_sizes = nullptr;
   RETURN_IF_ERROR(Annotate(std::move(written), kErrorNode, name_));
-  for (const auto& [name, array] : tracing.results) RETURN_IF_ERROR(tracing.trace->Result(name, array.get()));
-  RETURN_IF_ERROR(tracing.trace->End(&concrete->links));
+  for (const auto& [name, array] : tracing.results) RETURN_IF_ERROR(trace->Result(name, array.get()));
+  RETURN_IF_ERROR(trace->End(&concrete->links));
   concrete->signature = DescribeSignature(*concrete->graph);
   concrete->trace_ms = static_cast<double>(Now() - start) / 1e6;
   block.Note("signature", concrete->signature);
