@@ -5,7 +5,7 @@
 
 #include "kernel/language/graph/node_effects.h"
 #include "kernel/program/grad/active.h"
-#include "kernel/program/grad/gradient.h"
+#include "kernel/program/grad/request.h"
 #include "kernel/program/grad/slice.h"
 
 namespace keel {

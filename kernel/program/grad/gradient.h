@@ -8,24 +8,14 @@
 #include <span>
 #include <vector>
 
-#include "kernel/program/grad/graph_sink.h"
+#include "kernel/program/grad/request.h"
 
 namespace keel {
-
-struct GradientRequest {
-  std::span<const ValueId> ys;                 // floats; the gradient is that of their sum
-  std::span<const ValueId> seeds;              // empty, or one per y, of its type; kNoValue: ones
-  std::span<const ValueId> xs;                 // any values: parameters, constants, results
-  bool zeros = false;                          // zeros instead of kNoValue if no y depends on an x
-  const std::vector<bool>* through = nullptr;  // by node: whether gradients flow through it; null: all
-};
 
 // One value per x, of its type. Time and number of nodes are linear in the nodes between xs and ys. An error
 // leaves the graph unchanged: a y that is not a float, a seed of another type, an op without a rule
 // (NotFound).
 absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientRequest& wanted);
-// The same without removal of unused graphs; an error leaves appended nodes.
-absl::StatusOr<std::vector<ValueId>> AppendGradient(GraphSink& sink, const GradientRequest& wanted);
 
 // The derivatives of each element of y with respect to each element of x; dims: dims of y, then dims of x.
 // Computes one gradient per element of y, in a scan. zeros, through: see GradientRequest.
