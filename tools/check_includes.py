@@ -17,10 +17,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 # area: other areas that it may include
 ALLOWED = {
     "abi": set(),
-    "common": set(),
-    "kernel": {"abi", "common"},
-    "plugins": {"abi", "common", "sdk"},
-    "sdk": {"abi", "common"},
+    "kernel": {"abi"},
+    "plugins": {"abi", "sdk"},
+    "sdk": {"abi"},
     "cli": {"abi", "sdk"},
     "tests": {"abi", "sdk"},
     "tests/kernel": {"abi", "sdk", "kernel", "tests"},
@@ -47,7 +46,7 @@ def sources():
 def resolve(source, quote, text):
     """The file of this tree that an include refers to, or None."""
     if text.startswith("keel/"):  # the spelling of programs outside the tree
-        for folder in ("abi", "common", "sdk/cpp/keel"):
+        for folder in ("abi", "sdk/cpp/keel"):
             if (ROOT / folder / text[5:]).exists():
                 return f"{folder}/{text[5:]}"
     folders = [str(Path(source).parent)] if quote == '"' else []
@@ -82,8 +81,8 @@ def broken_rule(source, target):
 
 
 def reserved_rule(source, text):
-    if area(source) == "abi" and text not in ("stddef.h", "stdint.h"):
-        return "headers of abi use stddef.h and stdint.h only"
+    if area(source) == "abi" and source.endswith(".h") and text not in ("stddef.h", "stdint.h"):
+        return "C headers of abi use stddef.h and stdint.h only"
     for prefix, folders in RESERVED.items():
         if text.startswith(prefix) and not source.startswith(folders):
             return f"{prefix} is for {', '.join(folders)} only"

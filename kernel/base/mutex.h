@@ -1,12 +1,12 @@
 // mutex.h: the kernel's locks. Every lock that a forked child may need is based on keel::Mutex
-// (common/mutex.hpp).
+// (abi/mutex.hpp).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 
-#include "common/mutex.hpp"
+#include "abi/mutex.hpp"
 
 namespace keel {
 

@@ -13,7 +13,7 @@ add_custom_target(keel_plugins) # all of them
 add_custom_target(keel_tests) # all C++ tests, and the plugins that they load
 add_dependencies(keel_tests keel_plugins)
 
-# A plugin links no library of Keel and exports keel_plugin_v0 only; it includes only abi/, common/ and headers of the SDK.
+# A plugin links no library of Keel and exports keel_plugin_v0 only; it includes only abi/ and headers of the SDK.
 function(keel_add_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
   if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <string>
 
-#include "common/mutex.hpp"
+#include "abi/mutex.hpp"
 #include "plugins/cpu/map/map.h"
 #include "plugins/cpu/weak_table.h"
 

@@ -11,7 +11,7 @@
 #include <map>
 #include <memory>
 
-#include "common/mutex.hpp"
+#include "abi/mutex.hpp"
 #include "dnnl.hpp"
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/parallel/parallel.h"
