@@ -92,7 +92,8 @@ absl::Status FileError(int error, std::string_view doing);
 
 #define KEEL_CONCAT_INNER(a, b) a##b
 #define KEEL_CONCAT(a, b) KEEL_CONCAT_INNER(a, b)
-// Hold results without code that destroys them: nothing remains of a good status or of one that moved out.
+// Hold results without code that destroys them: nothing remains of a good status, of one that moved out, or
+// of a result after Take.
 union HeldStatus {
   absl::Status status;
   ~HeldStatus() {}
@@ -100,8 +101,11 @@ union HeldStatus {
 template <typename T>
 union HeldResult {
   absl::StatusOr<T> result;
-  ~HeldResult() {
-    if constexpr (!std::is_trivially_destructible_v<T>) result.~StatusOr();
+  ~HeldResult() {}
+  T Take() {
+    T value = *std::move(result);
+    result.~StatusOr();
+    return value;
   }
 };
 template <typename T>
@@ -116,6 +120,6 @@ HeldResult(absl::StatusOr<T>) -> HeldResult<T>;
 #define ASSIGN_OR_RETURN_IMPL(held, lhs, expr)                   \
   keel::HeldResult held{(expr)};                                 \
   if (!held.result.ok()) return std::move(held.result).status(); \
-  lhs = *std::move(held.result)
+  lhs = held.Take()
 
 }  // namespace keel
