@@ -1,0 +1,144 @@
+// commands.cc: copies, fills and timestamps, and the barriers between commands.
+#include "recording.h"
+#include "shaders.h"
+
+namespace vulkan {
+namespace {
+
+Range RangeOf(const keel_segment* s, uint64_t offset, uint64_t bytes) {
+  return {s->address + offset, s->address + offset + bytes};
+}
+VkBuffer BufferOf(const keel_segment* s) { return static_cast<Segment*>(s->handle)->buffer; }
+
+// Operands, results and scratch of a launch. Arrays in device memory are row-major.
+struct Touched {
+  std::vector<Range> reads, writes;
+  explicit Touched(const keel_call& call) {
+    for (uint32_t i = 0; i < call.n_in; i++)
+      if (call.in[i]) reads.push_back(Of(call.in[i]));
+    for (uint32_t i = 0; i < call.n_out; i++) writes.push_back(Of(call.out[i]));
+    const auto scratch = reinterpret_cast<uint64_t>(call.scratch);
+    if (scratch) writes.push_back({scratch, scratch + call.scratch_bytes});
+  }
+  static Range Of(const keel_tensor* t) {
+    const auto begin = reinterpret_cast<uint64_t>(keel_ptr(t));
+    return {begin, begin + static_cast<uint64_t>(keel_count(t)) * t->dtype.bits / 8};
+  }
+};
+
+}  // namespace
+
+void GlobalBarrier(VkCommandBuffer commands, VkPipelineStageFlags2 to, VkAccessFlags2 access) {
+  auto all = Typed<VkMemoryBarrier2>(VK_STRUCTURE_TYPE_MEMORY_BARRIER_2);
+  all.srcStageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+  all.srcAccessMask = VK_ACCESS_2_MEMORY_WRITE_BIT;
+  all.dstStageMask = to;
+  all.dstAccessMask = access;
+  auto barrier = Typed<VkDependencyInfo>(VK_STRUCTURE_TYPE_DEPENDENCY_INFO);
+  barrier.memoryBarrierCount = 1;
+  barrier.pMemoryBarriers = &all;
+  vk().CmdPipelineBarrier2(commands, &barrier);
+}
+
+keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const keel_segment* from,
+             uint64_t from_offset, uint64_t bytes) {
+  if (!bytes) return KEEL_OK;
+  VkCommandBuffer commands;
+  if (keel_rc rc =
+          q->ForTransfer(RangeOf(from, from_offset, bytes), RangeOf(to, to_offset, bytes), &commands))
+    return rc;
+  const VkBufferCopy range = {from_offset, to_offset, bytes};
+  vk().CmdCopyBuffer(commands, BufferOf(from), BufferOf(to), 1, &range);
+  return KEEL_OK;
+}
+
+keel_rc Fill(keel_queue q, const keel_segment* to, uint64_t offset, uint64_t bytes, uint32_t value) {
+  if (!bytes) return KEEL_OK;
+  VkCommandBuffer commands;
+  if (keel_rc rc = q->ForTransfer({0, 0}, RangeOf(to, offset, bytes), &commands)) return rc;
+  vk().CmdFillBuffer(commands, BufferOf(to), offset, bytes, value);
+  return KEEL_OK;
+}
+
+// The clock's ticks are copied to the segment; a shader converts them to nanoseconds there.
+keel_rc Timestamp(keel_queue q, const keel_segment* to, uint64_t offset) {
+  VkCommandBuffer commands;
+  if (keel_rc rc = q->ForAfterAll(&commands)) return rc;
+  const uint32_t at = q->next_clock++ % kClocks;
+  vk().CmdResetQueryPool(commands, q->clock, at, 1);
+  vk().CmdWriteTimestamp2(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, q->clock, at);
+  vk().CmdCopyQueryPoolResults(commands, q->clock, at, 1, BufferOf(to), offset, sizeof(uint64_t),
+                               VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+  q->Barrier();
+  const uint64_t params[] = {to->address + offset, q->device->nanoseconds};
+  VkPipeline convert;
+  if (keel_rc rc = q->device->Pipeline(kClock, {}, &convert)) return rc;
+  vk().CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, convert);
+  vk().CmdPushConstants(commands, q->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof params, params);
+  vk().CmdDispatch(commands, 1, 1, 1);
+  q->Barrier();
+  return KEEL_OK;
+}
+
+}  // namespace vulkan
+
+void keel_queue_s::Barrier() {
+  vulkan::GlobalBarrier(recording ? recording->commands : open);
+  transfers.Clear();
+  verified.Clear();
+  launched = false;
+}
+
+// Launch numbers begin again at 1; last_barrier counts like them.
+bool keel_queue_s::NeedsBarrier(const keel_call* call) const {
+  if (vulkan::settings().barriers) return true;
+  if (call->number == 1) return launched || !transfers.empty();
+  return call->depends > last_barrier && !vulkan::settings().plant_missing;
+}
+
+keel_rc keel_queue_s::ForLaunch(const keel_call* call, VkCommandBuffer* out) {
+  const bool fresh = !open && !recording;
+  if (fresh) {
+    if (keel_rc rc = Begin()) return rc;
+    last_barrier = call->number - 1;
+  } else if (NeedsBarrier(call)) {
+    Barrier();
+    last_barrier = call->number - 1;
+  } else if (call->number == 1) {
+    last_barrier = 0;
+  }
+  launched = true;
+  if (vulkan::settings().verify) {
+    const vulkan::Touched touched(*call);
+    Verify(touched.reads, touched.writes, "launch");
+  }
+  *out = recording ? recording->commands : open;
+  return KEEL_OK;
+}
+
+keel_rc keel_queue_s::ForTransfer(const vulkan::Range& reads, const vulkan::Range& writes,
+                                  VkCommandBuffer* out) {
+  if (keel_rc rc = Begin()) return rc;
+  if (launched || vulkan::settings().barriers || transfers.Conflicts({reads}, {writes})) Barrier();
+  transfers.Add({reads}, {writes});
+  if (vulkan::settings().verify) Verify({reads}, {writes}, "transfer");
+  *out = open;
+  return KEEL_OK;
+}
+
+keel_rc keel_queue_s::ForAfterAll(VkCommandBuffer* out) {
+  if (keel_rc rc = Begin()) return rc;
+  if (launched || !transfers.empty()) Barrier();
+  *out = open;
+  return KEEL_OK;
+}
+
+void keel_queue_s::Verify(const std::vector<vulkan::Range>& reads, const std::vector<vulkan::Range>& writes,
+                          const char* what) {
+  if (verified.Conflicts(reads, writes)) {
+    const std::string text =
+        std::string("missing barrier: a ") + what + " uses memory of an earlier command since the last barrier";
+    vulkan::Complain("verifier", text.c_str());
+  }
+  verified.Add(reads, writes);
+}

@@ -1,0 +1,77 @@
+// device.h: an opened device and its memory; queues are in queue.h.
+#ifndef KEEL_PLUGINS_VULKAN_DEVICE_H
+#define KEEL_PLUGINS_VULKAN_DEVICE_H
+#include <array>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "choice.h"
+
+namespace vulkan {
+
+struct Segment {
+  VkBuffer buffer = nullptr;
+  VkDeviceMemory memory = nullptr;
+};
+
+// A queue of the driver; queues of Keel may share it.
+struct DriverQueue {
+  VkQueue queue = nullptr;
+  std::mutex mutex;  // of vkQueueSubmit2
+};
+
+struct Code {  // SPIR-V; static data
+  const uint32_t* words = nullptr;
+  size_t bytes = 0;
+};
+using Constants = std::vector<uint32_t>;  // specialization constants 0, 1, ...
+
+}  // namespace vulkan
+
+struct keel_dev_s {
+  const keel_host* host = nullptr;
+  uint32_t index = 0;
+  VkPhysicalDevice physical = nullptr;
+  VkDevice device = nullptr;
+  vulkan::Families families;
+  vulkan::Optional has;
+  vulkan::DriverQueue compute, own_transfer;
+  vulkan::DriverQueue* transfer = &compute;
+  std::array<uint32_t, 4> memory_types{};  // by KEEL_SEGMENT_
+  uint64_t nanoseconds = 0;                // of a tick of the clock, times 65536
+  std::atomic<bool> lost = false;
+  VkPipelineLayout layout = nullptr;
+  VkPipelineCache cache = nullptr;
+  std::mutex compiling;
+  std::map<std::pair<const uint32_t*, vulkan::Constants>, VkPipeline> pipelines;  // by embedded shader
+  std::map<std::vector<uint32_t>, VkPipeline> generated;                          // by SPIR-V
+
+  // KEEL_OK, or a failure that names the Vulkan function. A lost device stays lost.
+  keel_rc Check(VkResult result, const char* function);
+  keel_rc CheckLost() const;
+  // The pipeline of a shader of shaders/ with these constants; made at first use.
+  keel_rc Pipeline(vulkan::Code code, const vulkan::Constants& constants, VkPipeline* out);
+  // The pipeline of SPIR-V that was generated at run time.
+  keel_rc GeneratedPipeline(const std::vector<uint32_t>& words, VkPipeline* out);
+};
+
+#define VULKAN_TRY(dev, function, ...)                                                     \
+  do {                                                                                     \
+    if (keel_rc rc_ = (dev)->Check(vulkan::vk().function(__VA_ARGS__), "vk" #function)) return rc_; \
+  } while (0)
+
+namespace vulkan {
+
+keel_rc DeviceOpen(const keel_host* host, uint32_t i, const keel_kv*, uint32_t, keel_dev* out);
+void DeviceClose(keel_dev d);
+keel_rc ChooseMemory(keel_dev d);  // memory.cc
+keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* out);
+void SegmentFree(keel_dev d, const keel_segment* segment);
+keel_rc PipelinesOpen(keel_dev d);  // pipelines.cc
+void PipelinesClose(keel_dev d);
+
+}  // namespace vulkan
+#endif

@@ -1,0 +1,67 @@
+// launch.cc: encoding of launches, eager and recorded.
+#include "launch.h"
+
+#include <cstring>
+
+#include "recording.h"
+
+namespace vulkan {
+namespace {
+
+uint32_t Addresses(uint32_t n_in, uint32_t n_out) { return n_in + n_out + 2; }
+
+uint64_t AddressOf(const keel_tensor* t) { return t ? reinterpret_cast<uint64_t>(keel_ptr(t)) : 0; }
+
+// In the order of keel_call.slots.
+void WriteAddresses(const keel_call* call, uint64_t* out) {
+  for (uint32_t i = 0; i < call->n_in; i++) *out++ = AddressOf(call->in[i]);
+  for (uint32_t i = 0; i < call->n_out; i++) *out++ = AddressOf(call->out[i]);
+  *out++ = reinterpret_cast<uint64_t>(call->scratch);
+  *out++ = call->env->fault;
+  *out = call->fault | KEEL_RANGE;
+}
+
+void Relocate(keel_recording r, const keel_call* call, const uint64_t* addresses) {
+  for (uint32_t i = 0; i < Addresses(call->n_in, call->n_out); i++) {
+    const uint16_t slot = call->slots[i];
+    if (slot == KEEL_NO_SLOT || !addresses[i]) continue;
+    r->relocations.push_back({call->param_address + 8 * i, addresses[i] - r->table[slot], slot, 0});
+  }
+}
+
+keel_rc Run(const keel_call* call) {
+  const Work& work = *static_cast<const Work*>(call->state);
+  if (!work.groups.x) return KEEL_OK;
+  keel_queue q = call->env->queue;
+  VkCommandBuffer commands;
+  if (keel_rc rc = q->ForLaunch(call, &commands)) return rc;
+  auto* addresses = static_cast<uint64_t*>(call->params);
+  WriteAddresses(call, addresses);
+  std::memcpy(addresses + Addresses(call->n_in, call->n_out) + 1, work.numbers.data(), work.numbers.size());
+  if (q->recording && call->slots) Relocate(q->recording, call, addresses);
+  DispatchAt(q->device, commands, work.pipeline, call->param_address, work.groups);
+  return KEEL_OK;
+}
+
+void Release(keel_dev, void* state) { delete static_cast<Work*>(state); }
+
+}  // namespace
+
+void DispatchAt(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, uint64_t params, Groups groups) {
+  vk().CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+  vk().CmdPushConstants(commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof params, &params);
+  vk().CmdDispatch(commands, groups.x, groups.y, groups.z);
+}
+
+keel_rc Finish(const keel_host* host, const keel_node* node, const Work& work, keel_launch* launch) {
+  uint32_t n_in = 0, n_out = 0;
+  host->node_arity(node, &n_in, &n_out);
+  launch->state = new Work(work);
+  launch->release = Release;
+  launch->run = Run;
+  launch->scratch_bytes = work.scratch_bytes;
+  launch->param_bytes = 8 * (Addresses(n_in, n_out) + 1) + work.numbers.size();
+  return KEEL_OK;
+}
+
+}  // namespace vulkan

@@ -1,0 +1,48 @@
+// launch.h: launches. An impl's prepare fills a Work; run is the same function for all impls.
+//
+// Parameters of every shader, at the address in its push constant (shaders/common.glsl):
+//   u64 addresses of the operands, the results, scratch and the fault bytes; 0: omitted
+//   u64 keel_call.fault | KEEL_RANGE, for the fault code
+//   numbers of the shader: sizes, strides ...
+#ifndef KEEL_PLUGINS_VULKAN_LAUNCH_H
+#define KEEL_PLUGINS_VULKAN_LAUNCH_H
+#include <type_traits>
+
+#include "device.h"
+
+namespace vulkan {
+
+inline constexpr uint32_t kMostGroups = 65535;  // in each direction, on every driver
+
+struct Groups {
+  uint32_t x = 1, y = 1, z = 1;  // x 0: nothing to do
+};
+
+// State of a launch, read-only after prepare.
+struct Work {
+  VkPipeline pipeline = nullptr;
+  Groups groups;
+  std::vector<unsigned char> numbers;
+  uint64_t scratch_bytes = 0;
+
+  template <typename T>
+  void Set(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    auto* bytes = reinterpret_cast<const unsigned char*>(&value);
+    numbers.assign(bytes, bytes + sizeof value);
+  }
+  // One thread an element, with a grid stride beyond the largest grid.
+  void Threads(uint64_t n, uint32_t group = 64) {
+    const uint64_t all = (n + group - 1) / group;
+    groups = {static_cast<uint32_t>(all < kMostGroups ? all : kMostGroups), 1, 1};
+  }
+};
+
+// Passes a Work to Keel as the launch of a node.
+keel_rc Finish(const keel_host* host, const keel_node* node, const Work& work, keel_launch* launch);
+
+// Encodes a dispatch whose parameters are at a device address.
+void DispatchAt(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, uint64_t params, Groups groups);
+
+}  // namespace vulkan
+#endif

@@ -1,0 +1,89 @@
+// memory.cc: a segment is a buffer with memory of its own and a device address.
+#include <memory>
+
+#include "device.h"
+
+namespace vulkan {
+namespace {
+
+// The first type that has all of these flags.
+bool Find(const VkPhysicalDeviceMemoryProperties& all, VkMemoryPropertyFlags flags, uint32_t* out) {
+  for (uint32_t i = 0; i < all.memoryTypeCount; i++)
+    if ((all.memoryTypes[i].propertyFlags & flags) == flags) return *out = i, true;
+  return false;
+}
+
+keel_rc CreateBuffer(keel_dev d, uint64_t bytes, VkBuffer* out) {
+  const uint32_t families[] = {d->families.compute, d->families.transfer};
+  auto buffer = Typed<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
+  buffer.size = bytes;
+  buffer.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                 VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  if (families[0] != families[1]) {
+    buffer.sharingMode = VK_SHARING_MODE_CONCURRENT;
+    buffer.queueFamilyIndexCount = 2;
+    buffer.pQueueFamilyIndices = families;
+  }
+  VULKAN_TRY(d, CreateBuffer, d->device, &buffer, nullptr, out);
+  return KEEL_OK;
+}
+
+keel_rc Allocate(keel_dev d, uint32_t kind, uint64_t bytes, Segment* s) {
+  if (keel_rc rc = CreateBuffer(d, bytes, &s->buffer)) return rc;
+  VkMemoryRequirements needs;
+  vk().GetBufferMemoryRequirements(d->device, s->buffer, &needs);
+  auto flags = Typed<VkMemoryAllocateFlagsInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  auto memory = Typed<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
+  memory.pNext = &flags;
+  memory.allocationSize = needs.size;
+  memory.memoryTypeIndex = d->memory_types[kind];
+  VULKAN_TRY(d, AllocateMemory, d->device, &memory, nullptr, &s->memory);
+  VULKAN_TRY(d, BindBufferMemory, d->device, s->buffer, s->memory, 0);
+  return KEEL_OK;
+}
+
+void Free(keel_dev d, const Segment& s) {
+  vk().DestroyBuffer(d->device, s.buffer, nullptr);
+  vk().FreeMemory(d->device, s.memory, nullptr);
+}
+
+}  // namespace
+
+keel_rc ChooseMemory(keel_dev d) {
+  VkPhysicalDeviceMemoryProperties all;
+  vk().GetPhysicalDeviceMemoryProperties(d->physical, &all);
+  const VkMemoryPropertyFlags seen =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  auto& [device, staging, readback, shared] = d->memory_types;
+  const bool found =
+      Find(all, local, &device) && Find(all, seen, &staging) &&
+      (Find(all, seen | local, &shared) || Find(all, seen, &shared)) &&
+      (Find(all, seen | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, &readback) || Find(all, seen, &readback));
+  return found ? KEEL_OK
+               : d->host->fail(KEEL_UNAVAILABLE, "the driver has no host-visible, host-coherent memory type");
+}
+
+keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* out) {
+  if (keel_rc rc = d->CheckLost()) return rc;
+  auto s = std::make_unique<Segment>();
+  if (keel_rc rc = Allocate(d, kind, bytes, s.get())) return Free(d, *s), rc;
+  auto address = Typed<VkBufferDeviceAddressInfo>(VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
+  address.buffer = s->buffer;
+  void* host = nullptr;
+  if (kind != KEEL_SEGMENT_DEVICE) {
+    VkResult mapped = vk().MapMemory(d->device, s->memory, 0, VK_WHOLE_SIZE, 0, &host);
+    if (keel_rc rc = d->Check(mapped, "vkMapMemory")) return Free(d, *s), rc;
+  }
+  *out = {s.get(), vk().GetBufferDeviceAddress(d->device, &address), host, bytes, kind, 0};
+  s.release();
+  return KEEL_OK;
+}
+
+void SegmentFree(keel_dev d, const keel_segment* segment) {
+  std::unique_ptr<Segment> s(static_cast<Segment*>(segment->handle));
+  Free(d, *s);
+}
+
+}  // namespace vulkan

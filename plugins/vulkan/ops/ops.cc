@@ -1,0 +1,36 @@
+// ops.cc: see ops.h.
+#include "ops.h"
+
+#include <string>
+
+namespace vulkan {
+
+keel_rc CheckCounts(Node& node) {
+  uint32_t n_in = 0, n_out = 0;
+  node.host->node_arity(node.node, &n_in, &n_out);
+  for (uint32_t i = 0; i < n_in + n_out && !node.rc; i++) {
+    const keel_tensor t = i < n_in ? node.In(i) : node.Out(i - n_in);
+    if (node.rc || !t.dtype.bits || keel_count(&t) <= INT32_MAX) continue;
+    const std::string text = std::string(node.host->node_op(node.node)) + ": a tensor of " +
+                             std::to_string(keel_count(&t)) + " elements; expected at most 2147483647";
+    node.rc = node.host->fail(KEEL_UNIMPLEMENTED, text.c_str());
+  }
+  return node.rc;
+}
+
+int WidthIndex(keel_dev d, const keel_tensor& t) {
+  switch (t.dtype.bits) {
+    case 8: return d->has.storage8 ? 0 : -1;
+    case 16: return d->has.storage16 ? 1 : -1;
+    case 32: return 2;
+    case 64: return 3;
+  }
+  return -1;
+}
+
+void RowMajor(const keel_tensor& t, int64_t* strides) {
+  int64_t step = 1;
+  for (int d = t.ndim - 1; d >= 0; step *= t.shape[d--]) strides[d] = step;
+}
+
+}  // namespace vulkan

@@ -1,0 +1,71 @@
+// ops.h: the families of impls, and reading nodes. All impls are prepared for each shape.
+#ifndef KEEL_PLUGINS_VULKAN_OPS_H
+#define KEEL_PLUGINS_VULKAN_OPS_H
+#include <span>
+
+#include "launch.h"
+#include "shaders.h"
+
+namespace vulkan {
+
+using Impls = std::vector<keel_impl>;
+Impls ElementwiseImpls();
+Impls MatmulImpls();
+Impls ReduceImpls();
+Impls GatherImpls();
+Impls SoftmaxImpls();
+Impls CopyImpls();
+
+using Prepare = keel_rc (*)(keel_dev, const keel_host*, const keel_node*, keel_launch*);
+inline keel_impl Row(const char* op, const char* types, Prepare prepare,
+                     int32_t (*match)(keel_dev, const keel_host*, const keel_node*) = nullptr) {
+  return {op, 1, 1, types, nullptr, 0, 0, match, prepare, nullptr};
+}
+
+// The first failure is kept in `rc`; later reads return nothing.
+class Node {
+ public:
+  Node(const keel_host* host, const keel_node* node) : host(host), node(node) {}
+  keel_tensor In(uint32_t i) { return Tensor(host->node_in, i); }
+  keel_tensor Out(uint32_t i) { return Tensor(host->node_out, i); }
+  int64_t Int(const char* name) { return Attribute(name).i; }
+  std::span<const int64_t> List(const char* name) {
+    const keel_attr a = Attribute(name);
+    return {static_cast<const int64_t*>(a.p), a.count};
+  }
+  keel_rc Finish(const Work& work, keel_launch* launch) {
+    return rc ? rc : vulkan::Finish(host, node, work, launch);
+  }
+
+  const keel_host* host;
+  const keel_node* node;
+  keel_rc rc = KEEL_OK;
+
+ private:
+  using Read = keel_rc (*)(const keel_node*, uint32_t, keel_tensor*);
+  keel_tensor Tensor(Read read, uint32_t i) {
+    keel_tensor t{};
+    if (!rc) rc = read(node, i, &t);
+    return t;
+  }
+  keel_attr Attribute(const char* name) {
+    keel_attr a{};
+    if (!rc) rc = host->node_attr(node, name, &a);
+    return a;
+  }
+};
+
+// Numbers of elements: shaders count in 32 bits. KEEL_UNIMPLEMENTED for larger tensors.
+keel_rc CheckCounts(Node& node);
+inline int64_t Product(const int64_t* begin, const int64_t* end) {
+  int64_t all = 1;
+  for (; begin != end; begin++) all *= *begin;
+  return all;
+}
+// The number i of an element of 1 << i bytes; -1: the device has no access to elements of that width.
+int WidthIndex(keel_dev d, const keel_tensor& t);
+// At prepare only: strides of a row-major tensor.
+void RowMajor(const keel_tensor& t, int64_t* strides);
+
+}  // namespace vulkan
+#endif

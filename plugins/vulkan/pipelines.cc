@@ -1,0 +1,68 @@
+// pipelines.cc: compute pipelines. The push constant of a launch is the address of its
+// parameters (launch.h); clock.comp has two numbers.
+#include "device.h"
+
+namespace vulkan {
+namespace {
+
+keel_rc Create(keel_dev d, Code code, const Constants& constants, VkPipeline* out) {
+  auto module_info = Typed<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
+  module_info.codeSize = code.bytes;
+  module_info.pCode = code.words;
+  VkShaderModule module;
+  VULKAN_TRY(d, CreateShaderModule, d->device, &module_info, nullptr, &module);
+  std::vector<VkSpecializationMapEntry> entries;
+  for (uint32_t i = 0; i < constants.size(); i++) entries.push_back({i, 4 * i, 4});
+  const VkSpecializationInfo special = {static_cast<uint32_t>(entries.size()), entries.data(),
+                                        4 * constants.size(), constants.data()};
+  auto info = Typed<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
+  info.layout = d->layout;
+  info.stage = Typed<VkPipelineShaderStageCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO);
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module;
+  info.stage.pName = "main";
+  info.stage.pSpecializationInfo = &special;
+  const VkResult made = vk().CreateComputePipelines(d->device, d->cache, 1, &info, nullptr, out);
+  vk().DestroyShaderModule(d->device, module, nullptr);
+  return d->Check(made, "vkCreateComputePipelines");
+}
+
+}  // namespace
+
+keel_rc PipelinesOpen(keel_dev d) {
+  const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, 2 * sizeof(uint64_t)};
+  auto layout = Typed<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
+  layout.pushConstantRangeCount = 1;
+  layout.pPushConstantRanges = &push;
+  VULKAN_TRY(d, CreatePipelineLayout, d->device, &layout, nullptr, &d->layout);
+  auto cache = Typed<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
+  VULKAN_TRY(d, CreatePipelineCache, d->device, &cache, nullptr, &d->cache);
+  return KEEL_OK;
+}
+
+void PipelinesClose(keel_dev d) {
+  for (auto& [key, pipeline] : d->pipelines) vk().DestroyPipeline(d->device, pipeline, nullptr);
+  for (auto& [key, pipeline] : d->generated) vk().DestroyPipeline(d->device, pipeline, nullptr);
+  vk().DestroyPipelineCache(d->device, d->cache, nullptr);
+  vk().DestroyPipelineLayout(d->device, d->layout, nullptr);
+}
+
+}  // namespace vulkan
+
+keel_rc keel_dev_s::Pipeline(vulkan::Code code, const vulkan::Constants& constants, VkPipeline* out) {
+  std::lock_guard lock(compiling);
+  VkPipeline& made = pipelines[{code.words, constants}];
+  if (!made)
+    if (keel_rc rc = vulkan::Create(this, code, constants, &made)) return rc;
+  *out = made;
+  return KEEL_OK;
+}
+
+keel_rc keel_dev_s::GeneratedPipeline(const std::vector<uint32_t>& words, VkPipeline* out) {
+  std::lock_guard lock(compiling);
+  VkPipeline& made = generated[words];
+  if (!made)
+    if (keel_rc rc = vulkan::Create(this, {words.data(), 4 * words.size()}, {}, &made)) return rc;
+  *out = made;
+  return KEEL_OK;
+}

@@ -1,0 +1,75 @@
+// queue.h: a queue of Keel. Commands are encoded in the open batch; submit passes it to the driver.
+#ifndef KEEL_PLUGINS_VULKAN_QUEUE_H
+#define KEEL_PLUGINS_VULKAN_QUEUE_H
+#include <deque>
+
+#include "device.h"
+#include "verifier.h"
+
+struct keel_queue_s {
+  struct Batch {
+    VkCommandBuffer commands;  // NULL: only waits and the signal
+    uint64_t ticket;
+    VkFence fence;  // fence mode; else NULL
+  };
+  keel_dev device = nullptr;
+  vulkan::DriverQueue* driver = nullptr;
+  VkSemaphore timeline = nullptr;  // its value is the last ticket that is done
+  VkCommandPool pool = nullptr;
+  VkQueryPool clock = nullptr;
+  uint32_t next_clock = 0;
+  uint64_t submitted = 0;
+  VkCommandBuffer open = nullptr;            // the open batch
+  std::vector<VkSemaphoreSubmitInfo> waits;  // of the next batch
+  std::vector<VkCommandBuffer> spare;
+
+  std::mutex mutex;  // of the members below: host_wait and query run next to encoding
+  std::deque<Batch> flying;
+  std::vector<VkFence> spare_fences;
+  uint64_t done = 0;     // fence mode
+  uint32_t waiters = 0;  // host_waits that use fences
+
+  // Barriers. Copies and fills: by address ranges. Launches: by keel_call.depends.
+  vulkan::Ranges transfers;  // since the last barrier
+  bool launched = false;     // since the last barrier
+  uint32_t last_barrier = 0; // precedes the launch after this one (keel_call.number)
+  vulkan::Ranges verified;   // of all commands since the last barrier; for the verifier only
+
+  keel_recording recording = nullptr;  // between record_begin and record_end
+
+  // The command buffer for a launch, or for a copy or fill, after a barrier if it needs one.
+  keel_rc ForLaunch(const keel_call* call, VkCommandBuffer* out);
+  keel_rc ForTransfer(const vulkan::Range& reads, const vulkan::Range& writes, VkCommandBuffer* out);
+  // The command buffer for a command that comes after all earlier ones.
+  keel_rc ForAfterAll(VkCommandBuffer* out);
+  void Barrier();
+  keel_rc Begin();
+
+ private:
+  keel_rc Recycle();
+  void Verify(const std::vector<vulkan::Range>& reads, const std::vector<vulkan::Range>& writes,
+              const char* what);
+  bool NeedsBarrier(const keel_call* call) const;
+};
+
+namespace vulkan {
+
+keel_rc QueueOpen(keel_dev d, uint32_t kind, keel_queue* out);
+void QueueClose(keel_queue q);
+keel_rc Submit(keel_queue q, uint64_t* ticket);
+keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket);
+keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout);
+keel_rc Query(keel_queue q, uint64_t* done);
+keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const keel_segment* from,  // commands.cc
+             uint64_t from_offset, uint64_t bytes);
+keel_rc Fill(keel_queue q, const keel_segment* to, uint64_t offset, uint64_t bytes, uint32_t value);
+keel_rc Timestamp(keel_queue q, const keel_segment* to, uint64_t offset);
+// A barrier between all commands before and after it, in any command buffer.
+void GlobalBarrier(VkCommandBuffer commands, VkPipelineStageFlags2 to = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
+                   VkAccessFlags2 access = VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT);
+
+inline constexpr uint32_t kClocks = 256;  // timestamps of a queue in flight
+inline constexpr uint64_t kMostUpdate = 65536;  // bytes of vkCmdUpdateBuffer
+
+}  // namespace vulkan
+#endif

@@ -1,0 +1,14 @@
+// common.glsl: parameters are in memory, at the address in the push constant (launch.h). Element i of a grid of threads is
+// followed by element i + grid_size().
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_scalar_block_layout : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float64 : require
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_16bit_storage : require
+const uint kRank = 8; // KEEL_MAX_RANK
+layout(push_constant, scalar) uniform Push { uint64_t params; } push;
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Fault { uint code, bound; int64_t index; };
+uint first_element() { return gl_GlobalInvocationID.x; }
+uint grid_size() { return gl_NumWorkGroups.x * gl_WorkGroupSize.x; }
+#define PARAMS layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Params

@@ -1,0 +1,63 @@
+"""What the plugin reports: devices, and why there are none."""
+import json
+
+from conftest import PLUGIN, reasons
+
+import keel
+
+BARE = f"import keel\nkeel.load_plugin({str(PLUGIN)!r})\n"
+
+
+def test_devices_have_a_name_a_uuid_and_capabilities(loaded):
+    info, = [d for d in json.loads(keel.report("devices")) if d["name"] == "vulkan:0"]
+    assert info["capabilities"].startswith("vulkan 1.") and "subgroups of " in info["capabilities"]
+    assert len(info["uuid"]) == 36
+    assert info["description"]
+
+
+def test_no_vulkan_device_is_the_default(loaded):
+    y = keel.array([1.0, 2.0]) + 1.0
+    assert not str(y.device).startswith("vulkan")
+
+
+def test_without_a_library_the_report_names_it(in_child):
+    out, _ = in_child("print(keel.report('plugins'))", load=BARE, KEEL_VULKAN_LIBRARY="/none/libvulkan.so.1")
+    assert "no Vulkan loader: /none/libvulkan.so.1" in reasons(out) and "install libvulkan1" in reasons(out)
+
+
+def test_a_library_that_is_no_loader_is_named(in_child):
+    out, _ = in_child("print(keel.report('plugins'))", load=BARE, KEEL_VULKAN_LIBRARY="libm.so.6")
+    assert "libm.so.6 has no vkGetInstanceProcAddr" in reasons(out)
+
+
+def test_without_a_driver_the_report_says_so(in_child):
+    out, _ = in_child("print(keel.report('plugins'))", load=BARE, VK_ICD_FILENAMES="/none.json", VK_DRIVER_FILES="/none.json")
+    assert "libvulkan found no driver" in reasons(out)
+
+
+def test_naming_the_device_without_a_driver_is_an_error_with_the_reason(in_child):
+    out, _ = in_child("""
+try:
+    with keel.device("vulkan"): keel.array([1.0]) + 1.0
+except keel.Error as e: print(e)
+""", load=BARE, VK_ICD_FILENAMES="/none.json", VK_DRIVER_FILES="/none.json")
+    assert "libvulkan found no driver" in out
+
+
+def test_a_forked_child_gets_an_error(in_child):
+    out, _ = in_child("""
+import os
+with keel.device("vulkan"):
+    x = keel.array(np.ones(4, np.float32)) + keel.array(np.ones(4, np.float32))
+    x.numpy()
+    read, write = os.pipe()
+    if not os.fork():
+        try: (x + x).numpy(); said = "no error"
+        except keel.Error as e: said = str(e)
+        os.write(write, said.encode()); os._exit(0)
+    os.wait()
+    print(os.read(read, 1000).decode())
+    print((x + x).numpy())
+""")
+    assert "vulkan:0 was opened before fork()" in out
+    assert "[4. 4. 4. 4.]" in out
