@@ -185,8 +185,7 @@ Device& TheDevice() {
 const std::string& WhyNot() { return TheDevice().why; }
 
 std::string RunShader(const std::vector<uint32_t>& words, uint32_t groups, std::vector<std::string>* buffers,
-                      std::vector<uint64_t> (*push)(const std::vector<uint64_t>&, const void*),
-                      const void* arg) {
+                      const Fill& fill) {
   Device& d = TheDevice();
   std::vector<uint64_t> offsets, addresses;
   uint64_t end = 64;
@@ -195,10 +194,11 @@ std::string RunShader(const std::vector<uint32_t>& words, uint32_t groups, std::
     end += (b.size() + 63) / 64 * 64 + 64;
   }
   if (end > kBytes) return "the buffers are too large for this test";
+  const std::vector<uint64_t> push = fill(addresses);
   std::memset(d.mapped, kGuard, end);
   for (size_t i = 0; i < buffers->size(); i++)
     std::memcpy(d.mapped + offsets[i], (*buffers)[i].data(), (*buffers)[i].size());
-  const std::string bad = d.Dispatch(words, groups, push(addresses, arg));
+  const std::string bad = d.Dispatch(words, groups, push);
   uint64_t at = 0;
   for (size_t i = 0; i <= buffers->size() && bad.empty(); i++) {
     const uint64_t next = i < buffers->size() ? offsets[i] : end;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,10 @@ namespace vulkan_test {
 const std::string& WhyNot();
 
 // Copies the buffers to device memory, 64-byte aligned with a guard of 64 bytes behind each, runs `groups`
-// groups with the push constants that `push` computes from the buffers' addresses, and copies them back.
-// Returns an error text, or "".
+// groups, and copies them back. `fill` receives the buffers' device addresses before the copy: it may write
+// them to the buffers, and returns the push constants. Returns an error text, or "".
+using Fill = std::function<std::vector<uint64_t>(const std::vector<uint64_t>& addresses)>;
 std::string RunShader(const std::vector<uint32_t>& words, uint32_t groups, std::vector<std::string>* buffers,
-                      std::vector<uint64_t> (*push)(const std::vector<uint64_t>& addresses, const void* arg),
-                      const void* arg);
+                      const Fill& fill);
 
 }  // namespace vulkan_test
