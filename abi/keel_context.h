@@ -24,8 +24,9 @@ KEEL_API void keel_context_free(keel_context* context);
  * runs work again. May be called from a signal handler. */
 KEEL_API void keel_context_cancel(keel_context* context, int32_t on);
 /* Facts as JSON. what: "plugins" (each path tried, verdict, reason), "devices" (name, plugin, description,
- * memory, usable or the reason why not), "ops" (the catalogue), "ops:DEVICE" (impl, body or missing for each
- * op and dtype), "importers", "passes" (in order of execution). */
+ * memory, usable or the reason why not), "devices:DEVICE" (that one; loads no driver of other devices),
+ * "ops" (the catalogue), "ops:DEVICE" (impl, body or missing for each op and dtype), "importers", "passes"
+ * (in order of execution). */
 KEEL_API keel_rc keel_context_report(keel_context* context, const char* what, keel_text** out,
                                      keel_error** err);
 
@@ -38,7 +39,8 @@ KEEL_API keel_rc keel_plugin_load(keel_context* context, KEEL_NULLABLE const cha
 /* A plugin that is linked into the program. The table must live until the process ends. */
 KEEL_API keel_rc keel_plugin_add(keel_context* context, KEEL_KEPT const struct keel_plugin* plugin,
                                  keel_error** err);
-/* Of device i, from 0: "cpu:0"; valid as long as the context. NULL: there is no device i. */
+/* Of device i, from 0: "cpu:0"; valid as long as the context. NULL: there is no device i. Devices of later
+ * plugins are not counted, so their drivers are not loaded. */
 KEEL_API KEEL_NULLABLE const char* keel_device_name(keel_context* context, uint32_t i);
 
 /* ---- output of the op `print` */

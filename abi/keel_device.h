@@ -30,7 +30,11 @@ extern "C" {
 #endif
 
 /* ---- the device: a plugin with impls offers one kind, named after the plugin ("cpu", "cpu:0") */
-enum keel_device_flag { KEEL_DEVICE_HOST_MEMORY = 1 };
+enum keel_device_flag {
+  KEEL_DEVICE_HOST_MEMORY = 1, /* of keel_device */
+  /* Of keel_device_info: the host's processor imitates another device. Only a user who names it gets it. */
+  KEEL_DEVICE_SOFTWARE = 2
+};
 typedef struct keel_device_info { /* zeroed by Keel before the call */
   uint32_t struct_size, flags;
   int32_t dl_type, dl_id; /* as in DLPack; 1: CPU, 2: CUDA, 7: Vulkan, 12: another */
@@ -73,7 +77,8 @@ enum keel_queue_kind {
 typedef struct keel_device { /* all functions NULL: one host-memory device that needs no opening */
   uint32_t struct_size, flags;
   /* Number of devices; NULL: 1. 0: none here, and host->fail says why, for `keel doctor` and for the error
-   * when such a device is named. */
+   * when such a device is named. Called once, when a device of the plugin is named or all devices are
+   * listed: it may load a driver. */
   KEEL_NULLABLE uint32_t (*count)(const keel_host* host);
   KEEL_NULLABLE keel_rc (*info)(const keel_host* host, uint32_t i, keel_device_info* out);
   KEEL_NULLABLE keel_rc (*open)(const keel_host* host, uint32_t i,

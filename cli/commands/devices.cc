@@ -24,6 +24,7 @@ int devices_command(const Args& args) {
     std::string text = cell(d.value("description", Json()));
     if (text.empty()) text = cell(d.at("about"));
     if (std::string can = cell(d.value("capabilities", Json())); !can.empty()) text += "; " + can;
+    if (d.value("software", false)) text += "; imitated by the processor";
     if (d.at("usable") != true) text += " (not usable: " + cell(d.value("reason", Json())) + ")";
     rows.push_back({cell(d.at("name")), cell(d.at("version")), text, memory > 0 ? human_bytes(memory) : ""});
   }

@@ -199,8 +199,9 @@ keel::Context open_context(const Args& args) {
   return at(Stage::kDevice, [&] {
     keel::Context context(options);
     context.scan_plugins();
-    log_verbose(args, fmt::format("devices {}; plugins found in {:.1f} ms", join(context.devices(), ", "),
-                                  ms_since(start)));
+    const double ms = ms_since(start);
+    if (args.verbose)  // listing devices loads the drivers of all
+      log_verbose(args, fmt::format("devices {}; plugins found in {:.1f} ms", join(context.devices(), ", "), ms));
     return context;
   });
 }
@@ -244,14 +245,25 @@ const Entry& pick_entry(const Model& model, const std::string& name) {
   throw Fail(kUsage, "no entry \"" + name + "\"; the file has " + join(names, ", "), closest(name, names));
 }
 
+// Loads no driver of other devices.
+bool has_device(const keel::Context& context, const std::string& name) {
+  try {
+    context.report("devices:" + name);
+    return true;
+  } catch (const keel::Error&) {
+    return false;
+  }
+}
+
 std::string pick_device(const keel::Context& context, const std::string& name) {
+  const std::string wanted = name.empty() ? "cpu" : name;
+  if (has_device(context, wanted)) return wanted;
   std::vector<std::string> devices = at(Stage::kDevice, [&] { return context.devices(); });
   std::string list = devices.empty() ? "none" : join(devices, ", ");
   auto has = [&](const std::string& d) {
     return std::any_of(devices.begin(), devices.end(),
                        [&](const std::string& x) { return x == d || x == d + ":0" || x + ":0" == d; });
   };
-  if (name.empty() && has("cpu")) return "cpu";
   if (name.empty() && devices.size() == 1) return devices[0];
   if (name.empty())
     throw Fail(kDevice, "no device chosen; devices found: " + list,

@@ -189,15 +189,14 @@ keel_rc keel_plugin_load(keel_context* c, const char* path, keel_error** err) {
 
 keel_rc keel_plugin_add(keel_context* c, const keel_plugin* table, keel_error** err) {
   return Guard(err, "context plugin", {c, table},
-               [&]() -> absl::Status { return c->state->registry.Add(table, ""); });
+               [&]() -> absl::Status { return c->state->registry.Add(table, "").status(); });
 }
 
 const char* keel_device_name(keel_context* c, uint32_t i) {
   const char* name = nullptr;
   if (!c) return name;
   (void)Guard(nullptr, [&] {
-    std::vector<Device*> devices = c->state->registry.Devices();
-    if (i < devices.size()) name = devices[i]->name().c_str();
+    if (Device* device = c->state->registry.DeviceAt(i)) name = device->name().c_str();
     return absl::OkStatus();
   });
   return name;

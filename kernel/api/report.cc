@@ -46,6 +46,7 @@ void ReportDevice(Device& device, Json& json) {
     info.capabilities[sizeof info.capabilities - 1] = 0;
     json.Key("capabilities").String(info.capabilities);
     json.Key("uuid").String(UuidText(info.uuid));
+    json.Key("software").Bool(info.flags & KEEL_DEVICE_SOFTWARE);
   }
   absl::Status status = device.Open().status();
   json.Key("usable").Bool(status.ok());
@@ -178,6 +179,9 @@ absl::StatusOr<std::string> ReportOf(Context& c, std::string_view caller, std::s
     ReportPlugins(c, json);
   } else if (what == "devices") {
     json.Objects(c.registry.Devices(), [&](Device* device) { ReportDevice(*device, json); });
+  } else if (what.substr(0, 8) == "devices:") {
+    ASSIGN_OR_RETURN(Device * device, c.registry.FindDevice(std::string(what.substr(8))));
+    json.Objects(std::span(&device, 1), [&](Device* one) { ReportDevice(*one, json); });
   } else if (what == "importers") {
     ReportImporters(c, json);
   } else if (what == "passes") {
@@ -188,7 +192,7 @@ absl::StatusOr<std::string> ReportOf(Context& c, std::string_view caller, std::s
     ASSIGN_OR_RETURN(Device * device, c.registry.FindDevice(std::string(what.substr(4))));
     RETURN_IF_ERROR(ReportOps(c, device, json));
   } else {
-    return UnknownChoice(caller, "what", what, "plugins, devices, importers, passes, ops, ops:DEVICE");
+    return UnknownChoice(caller, "what", what, "plugins, devices, devices:DEVICE, importers, passes, ops, ops:DEVICE");
   }
   return json.Take();
 }

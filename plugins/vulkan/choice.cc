@@ -111,15 +111,15 @@ void Describe(VkPhysicalDevice device, keel_device_info* out) {
     if (memory.memoryHeaps[heap].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
       out->memory = std::max(out->memory, memory.memoryHeaps[heap].size);
   out->dl_type = 7;
+  if (IsSoftware(properties.properties)) out->flags = KEEL_DEVICE_SOFTWARE;
   out->max_segment = ids.maxMemoryAllocationSize;
   std::string_view(properties.properties.deviceName).copy(out->description, sizeof out->description - 1);
   std::copy_n(ids.deviceUUID, sizeof out->uuid, out->uuid);
   const Optional has = OptionalFeatures(device);
   const uint32_t version = properties.properties.apiVersion;
-  std::snprintf(out->capabilities, sizeof out->capabilities, "vulkan %u.%u, subgroups of %u%s%s%s",
+  std::snprintf(out->capabilities, sizeof out->capabilities, "vulkan %u.%u, subgroups of %u%s%s",
                 VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), ids.subgroupSize,
-                has.f16 ? ", f16" : "", has.f64 ? ", f64" : "",
-                IsSoftware(properties.properties) ? ", software" : "");
+                has.f16 ? ", f16" : "", has.f64 ? ", f64" : "");
 }
 
 }  // namespace vulkan

@@ -30,14 +30,14 @@ _CONSOLE = re.compile(r"^```console\n(?P<text>.*?)^```\n", re.DOTALL | re.MULTIL
 
 
 def environment(folder, prefix):
-    """As after an installation of Keel: the command, the package, headers and libraries are found."""
+    """As after an installation of Keel on a machine without a GPU: the command, the package, headers and libraries are found."""
     shims = Path(folder) / ".bin"
     shims.mkdir(exist_ok=True)
     for name in ("python", "python3"):
         if not (shims / name).exists():
             (shims / name).symlink_to(sys.executable)
     out = {k: v for k, v in os.environ.items() if not k.startswith("KEEL_")}
-    out |= {"PYTHONPATH": str(BUILD / "python"), "PYTHONUNBUFFERED": "1", "TERM": "dumb", "HOME": str(folder), "COLUMNS": "120",
+    out |= {"PYTHONPATH": str(BUILD / "python"), "PYTHONUNBUFFERED": "1", "TERM": "dumb", "HOME": str(folder), "COLUMNS": "120", "KEEL_PLUGINS_SKIP": "vulkan",
             "PATH": os.pathsep.join([str(shims), str(BUILD / "bin"), os.environ["PATH"]]), "KEEL_SOURCE": str(ROOT)}
     if prefix:
         out |= {"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig"), "LD_LIBRARY_PATH": str(prefix / "lib"), "CMAKE_PREFIX_PATH": str(prefix)}

@@ -59,7 +59,7 @@ class PassTest : public testing::Test {
     table.n_passes = static_cast<uint32_t>(rows.size());
     table.pass_stride = sizeof(keel_pass);
     tables_.push_back(table);
-    return registry_.Add(&tables_.back(), "");
+    return registry_.Add(&tables_.back(), "").status();
   }
 
   void Parse(const std::string& body) {

@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("KEEL_BUILD", HERE.parents[1] / "build" / "release"))
-PLUGIN = BUILD / "lib" / "keel" / "devices" / "keel-vulkan.so"
+PLUGIN = BUILD / "lib" / "keel" / "plugins" / "keel-vulkan.so"
 sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(BUILD / "python")]
 keel = pytest.importorskip("keel", reason="the package was not built: CMake found no nanobind")
 

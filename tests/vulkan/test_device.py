@@ -20,6 +20,18 @@ def test_no_vulkan_device_is_the_default(loaded):
     assert not str(y.device).startswith("vulkan")
 
 
+def test_the_driver_is_loaded_when_a_device_is_named_or_all_are_listed(in_child):
+    code = """
+def loaded(): return "libvulkan" in open("/proc/self/maps").read()
+print(loaded(), keel.array([1.0]) + 1.0, keel.report("devices:cpu") != "", loaded())
+{}
+print(loaded())
+"""
+    for use in ("keel.devices()", "keel.report('devices')", "keel.device('vulkan')"):
+        out, _ = in_child(code.format(use), load="import keel\n")
+        assert out.split()[0] == "False" and out.split()[-2:] == ["False", "True"], out
+
+
 def test_without_a_library_the_report_names_it(in_child):
     out, _ = in_child("print(keel.report('plugins'))", load=BARE, KEEL_VULKAN_LIBRARY="/none/libvulkan.so.1")
     assert "no Vulkan loader: /none/libvulkan.so.1" in reasons(out) and "install libvulkan1" in reasons(out)

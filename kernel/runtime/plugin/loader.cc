@@ -62,20 +62,6 @@ absl::Status LoadError(const std::string& path) {
   return Error(absl::StatusCode::kUnavailable, "cannot be loaded: ", text ? text : path);
 }
 
-// why: set if the plugin finds no device.
-std::vector<std::unique_ptr<Device>> DevicesOf(const std::shared_ptr<Plugin>& plugin, std::string* why) {
-  std::vector<std::unique_ptr<Device>> devices;
-  if (!plugin->table.device) return devices;
-  HostCall call;
-  uint32_t count = plugin->device.count ? plugin->device.count(&HostTable()) : 1;
-  if (!count)
-    *why = absl::StrCat(", no device: ",
-                        call.Finish(KEEL_UNAVAILABLE, *plugin, "counted its devices").message());
-  for (uint32_t i = 0; i < std::min(count, kMaxDevices); i++)
-    devices.push_back(std::make_unique<Device>(plugin, i));
-  return devices;
-}
-
 }  // namespace
 
 Registry::Registry(std::shared_ptr<Catalogue> catalogue, RuleReader rules)
@@ -138,11 +124,11 @@ absl::Status Registry::LoadFile(const std::string& path, const std::string& sour
     attempt.reason = "the same file (device and inode) as one loaded before";
     return absl::OkStatus();
   }
-  std::string taken;
-  if (absl::Status status = OpenFile(path, &taken); !status.ok()) return Refuse(&attempt, status);
+  absl::StatusOr<const Plugin*> plugin = OpenFile(path);
+  if (!plugin.ok()) return Refuse(&attempt, plugin.status());
   seen_.push_back(id);
   attempt.verdict = Verdict::kLoaded;
-  attempt.reason = std::move(taken);
+  attempt.plugin = *plugin;
   return absl::OkStatus();
 }
 
@@ -152,13 +138,13 @@ absl::Status Registry::Refuse(Attempt* attempt, const absl::Status& why) {
                   attempt->path);
 }
 
-absl::Status Registry::OpenFile(const std::string& path, std::string* taken) {
+absl::StatusOr<const Plugin*> Registry::OpenFile(const std::string& path) {
   if (IsRules(path)) {
     ASSIGN_OR_RETURN(FileMap file, MapFile(path));
     std::string_view text(reinterpret_cast<const char*>(file.data), file.size);
     ASSIGN_OR_RETURN(std::unique_ptr<Plugin> plugin, rules_(text, path, *catalogue_));
     plugin->name = PluginNameOf(path) + ".rules";
-    return Register(std::move(plugin), taken);
+    return Register(std::move(plugin));
   }
   // A name without a slash would be searched on the linker's path, and load another file than the checked
   // one.
@@ -170,18 +156,19 @@ absl::Status Registry::OpenFile(const std::string& path, std::string* taken) {
   if (!library) return LoadError(path);
   auto* entry = reinterpret_cast<const keel_plugin* (*)(void)>(dlsym(library, "keel_plugin_v0"));
   if (!entry) return Invalid("not a plugin: exports no function keel_plugin_v0");
-  return Add(entry(), path, taken);
+  return Add(entry(), path);
 }
 
-absl::Status Registry::Add(const keel_plugin* table, const std::string& path, std::string* taken) {
+absl::StatusOr<const Plugin*> Registry::Add(const keel_plugin* table, const std::string& path) {
   ASSIGN_OR_RETURN(std::shared_ptr<Plugin> plugin, ReadPlugin(table, path));
-  return Register(std::move(plugin), taken);
+  return Register(std::move(plugin));
 }
 
-absl::Status Registry::Register(std::shared_ptr<Plugin> plugin, std::string* taken) {
+absl::StatusOr<const Plugin*> Registry::Register(std::shared_ptr<Plugin> plugin) {
   std::lock_guard lock(mutex_);
   std::vector<Pass> passes;
-  for (const auto& other : plugins_) {
+  for (const Loaded& loaded : plugins_) {
+    const std::shared_ptr<Plugin>& other = loaded.plugin;
     if (other->name == plugin->name)
       return Error(absl::StatusCode::kAlreadyExists, "another plugin named \"", plugin->name,
                    "\" was loaded before", other->path.empty() ? "" : ": ", other->path);
@@ -189,31 +176,40 @@ absl::Status Registry::Register(std::shared_ptr<Plugin> plugin, std::string* tak
   }
   passes.insert(passes.end(), plugin->passes.begin(), plugin->passes.end());
   ASSIGN_OR_RETURN(passes, OrderPasses(passes));
-  std::string none;
-  std::vector<std::unique_ptr<Device>> devices = DevicesOf(plugin, &none);
-  if (taken) *taken = absl::StrCat(plugin->name, plugin->version.empty() ? "" : " ", plugin->version, none);
   plugins_.reserve(plugins_.size() + 1);
-  devices_.reserve(devices_.size() + devices.size());
   if (plugin->table.ops) RETURN_IF_ERROR(catalogue_->AddText(plugin->table.ops, plugin->name));
-  plugins_.push_back(std::move(plugin));  // nothing fails from here on: all or nothing
-  std::move(devices.begin(), devices.end(), std::back_inserter(devices_));
+  plugins_.push_back({std::move(plugin), false, {}, ""});  // nothing fails from here on: all or nothing
   passes_ = std::move(passes);
-  return absl::OkStatus();
+  return plugins_.back().plugin.get();
+}
+
+std::vector<std::unique_ptr<Device>>& Registry::Count(Loaded& loaded) {
+  const std::shared_ptr<Plugin>& plugin = loaded.plugin;
+  if (loaded.counted || !plugin->table.device) return loaded.devices;
+  HostCall call;
+  const uint32_t count = plugin->device.count ? plugin->device.count(&HostTable()) : 1;
+  if (!count) loaded.why = call.Finish(KEEL_UNAVAILABLE, *plugin, "counted its devices").message();
+  for (uint32_t i = 0; i < std::min(count, kMaxDevices); i++)
+    loaded.devices.push_back(std::make_unique<Device>(plugin, i));
+  loaded.counted = true;
+  return loaded.devices;
 }
 
 absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
   std::lock_guard lock(mutex_);
-  std::vector<std::string> names;
-  for (const auto& device : devices_) {
-    if (device->name() == name || device->name() == name + ":0") return device.get();
-    names.push_back(device->name());
+  const std::string wanted = name.substr(0, name.find(':'));
+  std::string why;
+  for (Loaded& loaded : plugins_) {
+    if (loaded.plugin->name != wanted) continue;
+    for (const auto& device : Count(loaded))
+      if (device->name() == name || device->name() == name + ":0") return device.get();
+    why = loaded.why;
   }
+  std::vector<std::string> names;
+  for (Device* device : Devices()) names.push_back(device->name());
   absl::Status error = NotFound(
       "no device \"", name, "\"; available devices: ", names.empty() ? "none" : absl::StrJoin(names, ", "));
-  const std::string plugin = name.substr(0, name.find(':'));
-  for (const Attempt& attempt : attempts_)  // a plugin without devices reports why
-    if (absl::StartsWith(attempt.reason, plugin) && absl::StrContains(attempt.reason, ", no device: "))
-      return Annotate(error, kErrorHint, attempt.reason);
+  if (!why.empty()) return Annotate(error, kErrorHint, absl::StrCat("plugin ", wanted, ": no device: ", why));
   return Annotate(error, kErrorHint,
                   names.empty()
                       ? "load plugins first (keel_plugin_load); `keel doctor` shows where they are searched"
@@ -222,29 +218,43 @@ absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
 
 Device* Registry::FirstHostDevice() {
   std::lock_guard lock(mutex_);
-  auto first = std::ranges::find_if(devices_, [](const auto& device) { return device->host_memory(); });
-  return first == devices_.end() ? nullptr : first->get();
+  for (Loaded& loaded : plugins_)
+    if (loaded.plugin->device.flags & KEEL_DEVICE_HOST_MEMORY)
+      for (const auto& device : Count(loaded)) return device.get();
+  return nullptr;
+}
+
+Device* Registry::DeviceAt(size_t i) {
+  std::lock_guard lock(mutex_);
+  for (Loaded& loaded : plugins_) {
+    const auto& devices = Count(loaded);
+    if (i < devices.size()) return devices[i].get();
+    i -= devices.size();
+  }
+  return nullptr;
 }
 
 std::vector<Device*> Registry::Devices() {
   std::lock_guard lock(mutex_);
   std::vector<Device*> all;
-  for (const auto& device : devices_) all.push_back(device.get());
+  for (Loaded& loaded : plugins_)
+    for (const auto& device : Count(loaded)) all.push_back(device.get());
   return all;
 }
 
 std::vector<std::pair<const Plugin*, const keel_importer*>> Registry::Importers() {
   std::lock_guard lock(mutex_);
   std::vector<std::pair<const Plugin*, const keel_importer*>> all;
-  for (const auto& plugin : plugins_)
-    for (const keel_importer& importer : plugin->importers) all.emplace_back(plugin.get(), &importer);
+  for (const Loaded& loaded : plugins_)
+    for (const keel_importer& importer : loaded.plugin->importers)
+      all.emplace_back(loaded.plugin.get(), &importer);
   return all;
 }
 
 std::vector<const Plugin*> Registry::Plugins() {
   std::lock_guard lock(mutex_);
   std::vector<const Plugin*> all;
-  for (const auto& plugin : plugins_) all.push_back(plugin.get());
+  for (const Loaded& loaded : plugins_) all.push_back(loaded.plugin.get());
   return all;
 }
 
@@ -255,6 +265,14 @@ std::vector<Pass> Registry::Passes() {
 
 std::vector<Attempt> Registry::Attempts() {
   std::lock_guard lock(mutex_);
+  for (Loaded& loaded : plugins_) {
+    Count(loaded);
+    const Plugin& plugin = *loaded.plugin;
+    for (Attempt& attempt : attempts_)
+      if (attempt.plugin == &plugin)
+        attempt.reason = absl::StrCat(plugin.name, plugin.version.empty() ? "" : " ", plugin.version,
+                                      loaded.why.empty() ? "" : ", no device: ", loaded.why);
+  }
   return attempts_;
 }
 

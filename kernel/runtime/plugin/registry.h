@@ -86,6 +86,7 @@ enum class Verdict { kLoaded, kRefused, kSkipped };
 struct Attempt {  // one line of `keel doctor`
   std::string path, source, reason;
   Verdict verdict;
+  const Plugin* plugin = nullptr;  // loaded
 };
 
 class Registry {
@@ -98,13 +99,15 @@ class Registry {
   // Loads plugins of all default locations, in order; failures are only recorded.
   void Scan(const std::string& folder_option);
   absl::Status LoadFile(const std::string& path, const std::string& source);
-  // All or nothing. taken: its name and version.
-  absl::Status Add(const keel_plugin* table, const std::string& path, std::string* taken = nullptr);
+  // All or nothing.
+  absl::StatusOr<const Plugin*> Add(const keel_plugin* table, const std::string& path);
 
   // "cpu" means "cpu:0". NotFound lists the available devices.
   absl::StatusOr<Device*> FindDevice(const std::string& name);
   // With host memory; null: there is none.
   Device* FirstHostDevice();
+  // Devices()[i], without counting the devices of later plugins; null: there are fewer.
+  Device* DeviceAt(size_t i);
   // Snapshots; their elements live as long as the registry.
   std::vector<Device*> Devices();
   std::vector<std::pair<const Plugin*, const keel_importer*>> Importers();
@@ -114,17 +117,24 @@ class Registry {
   const std::shared_ptr<Catalogue>& catalogue() const { return catalogue_; }
 
  private:
+  // Devices are counted when they are first needed, because that may load a driver.
+  struct Loaded {
+    std::shared_ptr<Plugin> plugin;
+    bool counted = false;
+    std::vector<std::unique_ptr<Device>> devices;
+    std::string why;  // set if the plugin finds no device
+  };
+  static std::vector<std::unique_ptr<Device>>& Count(Loaded& loaded);
   void ScanFolder(const std::string& folder, const std::string& source);
   void Record(const std::string& path, const std::string& source, Verdict verdict, const std::string& reason);
   static absl::Status Refuse(Attempt* attempt, const absl::Status& why);
-  absl::Status OpenFile(const std::string& path, std::string* taken);
-  absl::Status Register(std::shared_ptr<Plugin> plugin, std::string* taken);
+  absl::StatusOr<const Plugin*> OpenFile(const std::string& path);
+  absl::StatusOr<const Plugin*> Register(std::shared_ptr<Plugin> plugin);
 
   std::shared_ptr<Catalogue> catalogue_;
   RuleReader rules_;
   RecursiveMutex mutex_;
-  std::vector<std::shared_ptr<Plugin>> plugins_;
-  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<Loaded> plugins_;
   std::vector<Pass> passes_;
   std::vector<Attempt> attempts_;
   std::vector<std::pair<uint64_t, uint64_t>> seen_;  // device and inode of loaded files

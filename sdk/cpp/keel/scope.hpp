@@ -6,8 +6,6 @@
 //   keel::Scope mine(context, "cpu");          // another context, which must outlive the scope
 #ifndef KEEL_SCOPE_HPP
 #define KEEL_SCOPE_HPP
-#include <algorithm>
-
 #include "context.hpp"
 
 namespace keel {
@@ -24,12 +22,13 @@ inline const Context& default_context() {
 
 /// "cpu" if there is one, else the first device; Error KEEL_UNAVAILABLE if there is none.
 inline std::string default_device(const Context& context) {
-  std::vector<std::string> all = context.devices();
-  if (all.empty())
+  const char* first = keel_device_name(context.get(), 0);
+  if (!first)
     throw Error(KEEL_UNAVAILABLE, "the context has no device",
                 "scan_plugins() or load_plugin() first; report(\"plugins\") lists the refused plugins");
-  auto cpu = std::find_if(all.begin(), all.end(), [](const std::string& d) { return d.starts_with("cpu"); });
-  return cpu == all.end() ? all[0] : "cpu";
+  for (uint32_t i = 0; const char* name = keel_device_name(context.get(), i); i++)  // later ones may load a driver
+    if (std::string_view(name).starts_with("cpu")) return "cpu";
+  return first;
 }
 
 namespace detail {

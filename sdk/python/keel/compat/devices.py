@@ -1,4 +1,5 @@
 """Devices by TensorFlow's names: "/gpu:0", "/device:CPU:0", "/job:localhost/replica:0/task:0/device:GPU:1"."""
+import json
 import re
 
 from .. import _keel
@@ -7,6 +8,11 @@ from ..errors import Code, UnimplementedError
 _FORM = re.compile(r"/?(?:job:(?P<job>\w+)/)?(?:replica:\d+/)?(?:task:\d+/)?(?:device:)?(?P<kind>[a-zA-Z_]\w*)"
                    r"(?::(?P<index>\d+|\*))?")
 _GPUS = ("cuda", "vulkan")  # Keel's device kinds for "gpu", in order of preference
+
+
+def _is_gpu(device):
+    """device: a row of the report "devices"."""
+    return device["plugin"] in _GPUS and not device.get("software", False)
 
 
 def keel_name(spec):
@@ -19,7 +25,7 @@ def keel_name(spec):
         raise UnimplementedError(f"device '{spec}': clusters are not supported", Code.UNIMPLEMENTED)
     kind, index = match["kind"].lower(), match["index"]
     if kind == "gpu":
-        there = {name.split(":")[0] for name in _keel.devices()}
+        there = {device["plugin"] for device in json.loads(_keel.report("devices")) if _is_gpu(device)}
         kind = next((gpu for gpu in _GPUS if gpu in there), _GPUS[0])
     return f"{kind}:{0 if index in (None, '*') else int(index)}"
 
@@ -27,8 +33,8 @@ def keel_name(spec):
 def devices_of(kind=None):
     """("/device:CPU:0", "CPU") for each device of Keel, or of one kind ("CPU", "GPU")."""
     found = []
-    for name in _keel.devices():
-        ours, index = (name.split(":") + ["0"])[:2]
-        theirs = "GPU" if ours in _GPUS else ours.upper()
+    for device in json.loads(_keel.report("devices")):
+        ours, index = device["name"].split(":")
+        theirs = "GPU" if _is_gpu(device) else ours.upper()
         found.append((f"/device:{theirs}:{index}", theirs))
     return [each for each in found if kind in (None, each[1])]
