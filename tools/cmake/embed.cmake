@@ -6,6 +6,7 @@ foreach(path IN LISTS FILES)
   cmake_path(GET path FILENAME name)
   file(READ "${path}" text)
   string(REGEX REPLACE " *#[^\n\"]*\n" "\n" text "${text}") # comments, which cost bytes; lines keep their numbers
+  string(REGEX REPLACE "(\n| ) +" "\\1" text "${text}") # and indentation
   string(APPEND code "    {\"${name}\", R\"keel_embed(${text})keel_embed\"},\n")
 endforeach()
 string(APPEND code "};\n}  // namespace keel\n")
