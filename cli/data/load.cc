@@ -201,7 +201,8 @@ keel::Context open_context(const Args& args) {
     context.scan_plugins();
     const double ms = ms_since(start);
     if (args.verbose)  // listing devices loads the drivers of all
-      log_verbose(args, fmt::format("devices {}; plugins found in {:.1f} ms", join(context.devices(), ", "), ms));
+      log_verbose(args,
+                  fmt::format("devices {}; plugins found in {:.1f} ms", join(context.devices(), ", "), ms));
     return context;
   });
 }

@@ -192,7 +192,8 @@ absl::StatusOr<std::string> ReportOf(Context& c, std::string_view caller, std::s
     ASSIGN_OR_RETURN(Device * device, c.registry.FindDevice(std::string(what.substr(4))));
     RETURN_IF_ERROR(ReportOps(c, device, json));
   } else {
-    return UnknownChoice(caller, "what", what, "plugins, devices, devices:DEVICE, importers, passes, ops, ops:DEVICE");
+    return UnknownChoice(caller, "what", what,
+                         "plugins, devices, devices:DEVICE, importers, passes, ops, ops:DEVICE");
   }
   return json.Take();
 }

@@ -59,6 +59,31 @@ def test_the_hello_plugin_adds(keel, graph, program):
     assert "mul" in err and "hello" in err
 
 
+@pytest.mark.parametrize("x, z, sums", [("1,2,3,4", "10,20", [11, 22, 13, 24]), ("5,6", "1,1", [6, 7])])
+def test_the_device_with_queues_adds(keel, graph, program, x, z, sums):
+    row = ADD2.replace("x: f32[b, 2], z: f32[2]", "x: f32[n], z: f32[n]").replace("f32[b, 2]", "f32[n]")
+    z = ",".join([z] * (len(sums) // 2))
+    done = keel("run", graph(row), "-d", "queue_device", "--plugins", BUILD / "examples", "-i", f"x={x}", "-i", f"z={z}", "--json")
+    assert json.loads(done.out)["outputs"]["y"]["data"] == sums
+
+
+def test_the_device_with_queues_computes_while_the_program_goes_on(program):
+    code = f"""
+import keel, numpy as np
+keel.load_plugin({str(BUILD / "examples/keel-queue_device.so")!r})
+with keel.device("queue_device"):
+    for n in (0, 1, 7, 1000):
+        x = y = keel.array(np.arange(n, dtype=np.float32))
+        for i in range(100): y = y + x + keel.array(np.float32(1))
+        np.testing.assert_array_equal(y.numpy(), 101 * np.arange(n, dtype=np.float32) + 100)
+    try: (keel.array(np.ones((2, 1), np.float32)) + keel.array(np.ones((1, 3), np.float32))).numpy()
+    except keel.UnimplementedError as e: print(e.message)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(BUILD / "python")})
+    assert done.returncode == 0, done.stderr
+    assert "adds operands of one shape, or of one element" in done.stdout
+
+
 @pytest.fixture
 def wrong(tmp_path):
     """A folder with the hello plugin as a device "wrong", which subtracts instead of adding."""

@@ -26,7 +26,8 @@ inline std::string default_device(const Context& context) {
   if (!first)
     throw Error(KEEL_UNAVAILABLE, "the context has no device",
                 "scan_plugins() or load_plugin() first; report(\"plugins\") lists the refused plugins");
-  for (uint32_t i = 0; const char* name = keel_device_name(context.get(), i); i++)  // later ones may load a driver
+  for (uint32_t i = 0; const char* name = keel_device_name(context.get(), i);
+       i++)  // later ones may load a driver
     if (std::string_view(name).starts_with("cpu")) return "cpu";
   return first;
 }
