@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "queue.h"
 #include "recording.h"
 
 namespace vulkan {
@@ -32,6 +33,7 @@ void Relocate(keel_recording r, const keel_call* call, const uint64_t* addresses
 keel_rc Run(const keel_call* call) {
   const Work& work = *static_cast<const Work*>(call->state);
   if (!work.groups.x) return KEEL_OK;
+  if (work.copies && keel_ptr(call->in[0]) == keel_ptr(call->out[0])) return KEEL_OK;
   keel_queue q = call->env->queue;
   VkCommandBuffer commands;
   if (keel_rc rc = q->ForLaunch(call, &commands)) return rc;
@@ -39,7 +41,11 @@ keel_rc Run(const keel_call* call) {
   WriteAddresses(call, addresses);
   std::memcpy(addresses + Addresses(call->n_in, call->n_out) + 1, work.numbers.data(), work.numbers.size());
   if (q->recording && call->slots) Relocate(q->recording, call, addresses);
-  DispatchAt(q->device, commands, work.pipeline, call->param_address, work.groups);
+  DispatchAt(q->device, commands, work.pipeline, call->param_address, work.groups, work.step);
+  for (const Dispatch& each : work.more) {
+    GlobalBarrier(commands);
+    DispatchAt(q->device, commands, each.pipeline, call->param_address, each.groups, each.step);
+  }
   return KEEL_OK;
 }
 
@@ -47,9 +53,11 @@ void Release(keel_dev, void* state) { delete static_cast<Work*>(state); }
 
 }  // namespace
 
-void DispatchAt(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, uint64_t params, Groups groups) {
+void DispatchAt(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, uint64_t params, Groups groups,
+                uint64_t step) {
+  const uint64_t push[] = {params, step};
   vk().CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-  vk().CmdPushConstants(commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof params, &params);
+  vk().CmdPushConstants(commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, push);
   vk().CmdDispatch(commands, groups.x, groups.y, groups.z);
 }
 

@@ -4,6 +4,7 @@
 //   u64 addresses of the operands, the results, scratch and the fault bytes; 0: omitted
 //   u64 keel_call.fault | KEEL_RANGE, for the fault code
 //   numbers of the shader: sizes, strides ...
+// A launch of several dispatches has the same parameters for each, and a number for each, its step.
 #ifndef KEEL_PLUGINS_VULKAN_LAUNCH_H
 #define KEEL_PLUGINS_VULKAN_LAUNCH_H
 #include <type_traits>
@@ -18,12 +19,23 @@ struct Groups {
   uint32_t x = 1, y = 1, z = 1;  // x 0: nothing to do
 };
 
-// State of a launch, read-only after prepare.
-struct Work {
+inline Groups ThreadGroups(uint64_t n, uint32_t group = 64) {
+  const uint64_t all = (n + group - 1) / group;
+  return {static_cast<uint32_t>(all < kMostGroups ? all : kMostGroups), 1, 1};
+}
+
+struct Dispatch {
   VkPipeline pipeline = nullptr;
   Groups groups;
+  uint64_t step = 0;
+};
+
+// State of a launch, read-only after prepare.
+struct Work : Dispatch {
+  std::vector<Dispatch> more;  // dispatches after the first, each after a barrier
   std::vector<unsigned char> numbers;
   uint64_t scratch_bytes = 0;
+  bool copies = false;  // nothing to do if result 0 shares the memory of operand 0
 
   template <typename T>
   void Set(const T& value) {
@@ -33,8 +45,7 @@ struct Work {
   }
   // One thread an element, with a grid stride beyond the largest grid.
   void Threads(uint64_t n, uint32_t group = 64) {
-    const uint64_t all = (n + group - 1) / group;
-    groups = {static_cast<uint32_t>(all < kMostGroups ? all : kMostGroups), 1, 1};
+    groups = ThreadGroups(n, group);
   }
 };
 
@@ -42,7 +53,8 @@ struct Work {
 keel_rc Finish(const keel_host* host, const keel_node* node, const Work& work, keel_launch* launch);
 
 // Encodes a dispatch whose parameters are at a device address.
-void DispatchAt(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, uint64_t params, Groups groups);
+void DispatchAt(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, uint64_t params, Groups groups,
+                uint64_t step = 0);
 
 }  // namespace vulkan
 #endif

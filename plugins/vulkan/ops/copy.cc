@@ -1,93 +1,169 @@
-// copy.cc: ops that only move elements: the result's dims are read from the operand by strides.
-#include "ops.h"
+// copy.cc: ops that move elements: the result's dims are read from the operand by strides; concat and split.
+#include "op.h"
 
 namespace vulkan {
 namespace {
+
+enum Mode : uint32_t { kView, kTile, kPad, kTriangle };  // shaders/copy.comp
 
 struct View {  // of the operand, in the dims of the result
   int64_t start = 0;
   int64_t strides[KEEL_MAX_RANK] = {};
 };
+struct CopyNumbers {
+  uint32_t count = 0, rank = 0;
+  int32_t start = 0;
+  uint32_t sizes[KEEL_MAX_RANK] = {};
+  int32_t strides[KEEL_MAX_RANK] = {}, a[KEEL_MAX_RANK] = {}, b[KEEL_MAX_RANK] = {}, limits[KEEL_MAX_RANK] = {};
 
-keel_rc FinishCopy(keel_dev d, Node& node, const View& view, keel_launch* launch) {
-  const keel_tensor y = node.Out(0);
-  if (keel_rc rc = CheckCounts(node)) return rc;
-  struct {
-    uint32_t count, rank;
-    int32_t start;
-    uint32_t sizes[KEEL_MAX_RANK];
-    int32_t strides[KEEL_MAX_RANK];
-  } numbers{};
-  numbers.count = static_cast<uint32_t>(keel_count(&y));
-  numbers.rank = static_cast<uint32_t>(y.ndim);
-  numbers.start = static_cast<int32_t>(view.start);
-  for (int i = 0; i < y.ndim; i++) {
-    numbers.sizes[i] = static_cast<uint32_t>(y.shape[i]);
-    numbers.strides[i] = static_cast<int32_t>(view.strides[i]);
+  // Appends a dim, merged into the last one if a step of that passes over all of this one.
+  void Add(int64_t size, int64_t stride) {
+    if (size == 1) return;
+    const bool merges = rank && strides[rank - 1] == stride * size;
+    const uint32_t d = merges ? rank - 1 : rank++;
+    sizes[d] = static_cast<uint32_t>(merges ? sizes[d] * size : size);
+    strides[d] = static_cast<int32_t>(stride);
   }
-  Work work;
-  work.Set(numbers);
-  work.Threads(numbers.count);
-  if (keel_rc rc = d->Pipeline(kCopy[WidthIndex(d, y)], {}, &work.pipeline)) return rc;
-  return node.Finish(work, launch);
+};
+
+void Finish(Op& op, Mode mode, CopyNumbers& n) {
+  const keel_tensor y = op.Out(0);
+  n.count = Count32(y);
+  op.work.Set(n);
+  op.work.Threads(n.count);
+  op.work.pipeline = op.Movement("copy", y, {mode});
+}
+void FinishView(Op& op, const View& view) {
+  const keel_tensor y = op.Out(0);
+  CopyNumbers n;
+  n.start = static_cast<int32_t>(view.start);
+  for (int i = 0; i < y.ndim; i++) n.Add(y.shape[i], view.strides[i]);
+  Finish(op, kView, n);
 }
 
-int32_t Match(keel_dev d, const keel_host* host, const keel_node* of) {
-  Node node(host, of);
-  return WidthIndex(d, node.In(0)) >= 0;
+void Copy(Op& op) {
+  View view;
+  RowMajor(op.Out(0), view.strides);
+  op.work.copies = true;
+  FinishView(op, view);
 }
+void Fill(Op& op) { FinishView(op, {}); }
 
-keel_rc PrepareTranspose(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
-  Node node(host, of);
-  const auto perm = node.List("perm");
+void Transpose(Op& op) {
+  const auto perm = op.List("perm");
   int64_t strides[KEEL_MAX_RANK];
-  RowMajor(node.In(0), strides);
+  RowMajor(op.In(0), strides);
   View view;
   for (size_t i = 0; i < perm.size(); i++) view.strides[i] = strides[perm[i]];
-  return FinishCopy(d, node, view, launch);
+  FinishView(op, view);
 }
 
-keel_rc PrepareBroadcast(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
-  Node node(host, of);
-  const keel_tensor x = node.In(0), y = node.Out(0);
+void Broadcast(Op& op) {
+  const keel_tensor x = op.In(0), y = op.Out(0);
   int64_t strides[KEEL_MAX_RANK];
   RowMajor(x, strides);
   View view;
   for (int i = 0; i < x.ndim; i++)
     if (x.shape[i] != 1) view.strides[y.ndim - x.ndim + i] = strides[i];
-  return FinishCopy(d, node, view, launch);
+  FinishView(op, view);
 }
 
-keel_rc PrepareSlice(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
-  Node node(host, of);
-  const auto start = node.List("start"), step = node.List("step");
+void Slice(Op& op) {
+  const auto start = op.List("start"), step = op.List("step");
   int64_t strides[KEEL_MAX_RANK];
-  RowMajor(node.In(0), strides);
+  RowMajor(op.In(0), strides);
   View view;
-  for (size_t i = 0; i < start.size() && !node.rc; i++) {
+  for (size_t i = 0; i < start.size(); i++) {
     view.start += start[i] * strides[i];
     view.strides[i] = step[i] * strides[i];
   }
-  return FinishCopy(d, node, view, launch);
+  FinishView(op, view);
 }
 
-keel_rc PrepareReverse(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
-  Node node(host, of);
-  const keel_tensor x = node.In(0);
+void Reverse(Op& op) {
+  const keel_tensor x = op.In(0);
   View view;
   RowMajor(x, view.strides);
-  for (int64_t axis : node.List("axes")) {
+  for (int64_t axis : op.List("axes")) {
     view.start += (x.shape[axis] - 1) * view.strides[axis];
     view.strides[axis] = -view.strides[axis];
   }
-  return FinishCopy(d, node, view, launch);
+  FinishView(op, view);
 }
+
+// Numbers with the dims of the result and the strides of the operand, not merged.
+CopyNumbers Dims(Op& op) {
+  const keel_tensor x = op.In(0), y = op.Out(0);
+  int64_t strides[KEEL_MAX_RANK];
+  RowMajor(x, strides);
+  CopyNumbers n;
+  n.rank = static_cast<uint32_t>(y.ndim);
+  for (int i = 0; i < y.ndim; i++) {
+    n.sizes[i] = static_cast<uint32_t>(y.shape[i]);
+    n.strides[i] = static_cast<int32_t>(strides[i]);
+    n.limits[i] = static_cast<int32_t>(x.shape[i]);
+  }
+  return n;
+}
+
+void Tile(Op& op) {
+  CopyNumbers n = Dims(op);
+  for (uint32_t i = 0; i < n.rank; i++) n.a[i] = n.limits[i];
+  Finish(op, kTile, n);
+}
+
+void Pad(Op& op) {
+  CopyNumbers n = Dims(op);
+  const auto lo = op.List("lo"), gap = op.List("gap");
+  for (size_t i = 0; i < lo.size(); i++) {
+    n.a[i] = static_cast<int32_t>(lo[i]);
+    n.b[i] = static_cast<int32_t>(gap[i] + 1);
+  }
+  Finish(op, kPad, n);
+}
+
+void Triangle(Op& op) {
+  CopyNumbers n = Dims(op);
+  const int64_t k = op.Int("k"), bound = INT32_MAX;
+  n.start = static_cast<int32_t>(k > bound ? bound : k < -bound ? -bound : k);
+  n.a[0] = op.Int("upper") != 0;
+  Finish(op, kTriangle, n);
+}
+
+// A row of the whole is `inner` elements of each index along the axis.
+void Pieces(Op& op, const keel_tensor& whole, uint32_t split) {
+  const Lines lines(whole, op.Int("axis"));
+  const uint32_t pieces = split ? op.n_out : op.n_in;
+  std::vector<uint32_t> numbers = {Count32(whole), lines.size * lines.inner, pieces, 0};
+  for (uint32_t i = 0; i < pieces; i++) {
+    const keel_tensor piece = split ? op.Out(i) : op.In(i);
+    numbers.push_back(numbers.back() + static_cast<uint32_t>(piece.shape[op.Int("axis")]) * lines.inner);
+  }
+  const auto* bytes = reinterpret_cast<const unsigned char*>(numbers.data());
+  op.work.numbers.assign(bytes, bytes + numbers.size() * sizeof numbers[0]);
+  op.work.Threads(numbers[0]);
+  op.work.pipeline = op.Movement("pieces", whole, {split});
+}
+void Concat(Op& op) { Pieces(op, op.Out(0), 0); }
+void Split(Op& op) { Pieces(op, op.In(0), 1); }
 
 }  // namespace
 
 Impls CopyImpls() {
-  return {Row("transpose", nullptr, PrepareTranspose, Match), Row("broadcast_to", nullptr, PrepareBroadcast, Match),
-          Row("slice", nullptr, PrepareSlice, Match), Row("reverse", nullptr, PrepareReverse, Match)};
+  constexpr const char *kCopy = "copy by strides", *kPiece = "copy of pieces";
+  return {MovementRow<Transpose>("transpose", kCopy),
+          MovementRow<Broadcast>("broadcast_to", kCopy),
+          MovementRow<Slice>("slice", kCopy),
+          MovementRow<Reverse>("reverse", kCopy),
+          MovementRow<Fill>("fill", kCopy),
+          MovementRow<Tile>("tile", kCopy),
+          MovementRow<Pad>("pad", kCopy),
+          MovementRow<Triangle>("triangle", kCopy),
+          MovementRow<Copy>("identity", "copy", KEEL_IMPL_INPLACE),
+          MovementRow<Copy>("stop_gradient", "copy", KEEL_IMPL_INPLACE),
+          MovementRow<Copy>("reshape", "copy", KEEL_IMPL_INPLACE),
+          MovementRow<Concat>("concat", kPiece),
+          MovementRow<Split>("split", kPiece)};
 }
 
 }  // namespace vulkan

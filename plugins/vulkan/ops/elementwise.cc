@@ -27,7 +27,7 @@ keel_rc PrepareAdd(keel_dev d, const keel_host* host, const keel_node* of, keel_
   Work work;
   work.Set(numbers);
   work.Threads(numbers.count);
-  if (keel_rc rc = d->Pipeline(kAdd, {}, &work.pipeline)) return rc;
+  if (keel_rc rc = d->Pipeline(Shader("add"), {}, &work.pipeline)) return rc;
   return node.Finish(work, launch);
 }
 

@@ -1,33 +1,67 @@
-// gather.cc: gather, with indices out of range stored in the fault bytes.
-#include "ops.h"
+// gather.cc: gather, gather_elements, gather_nd. An index out of range is stored in the fault bytes.
+#include "op.h"
 
 namespace vulkan {
 namespace {
 
-keel_rc PrepareGather(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
-  Node node(host, of);
-  const keel_tensor x = node.In(0), index = node.In(1);
-  const int64_t axis = node.Int("axis");
-  if (keel_rc rc = CheckCounts(node)) return rc;
-  const int64_t* at = x.shape + axis;
-  const struct {
-    uint32_t outer, axis, count, inner;
-  } numbers = {static_cast<uint32_t>(Product(x.shape, at)), static_cast<uint32_t>(*at),
-               static_cast<uint32_t>(keel_count(&index)), static_cast<uint32_t>(Product(at + 1, x.shape + x.ndim))};
-  Work work;
-  work.Set(numbers);
-  work.Threads(uint64_t{numbers.outer} * numbers.count * numbers.inner);
-  if (keel_rc rc = d->Pipeline(kGather[WidthIndex(d, x)], {index.dtype.bits / 8u}, &work.pipeline)) return rc;
-  return node.Finish(work, launch);
+enum Mode : uint32_t { kAxis, kElements, kRows };  // shaders/gather.comp
+
+struct GatherNumbers {
+  uint32_t count = 0, rank = 0, k = 0;
+  uint32_t sizes[KEEL_MAX_RANK] = {}, bounds[KEEL_MAX_RANK] = {}, strides[KEEL_MAX_RANK] = {};
+
+  // Bounds and strides of x from dim `first` on.
+  void Indexed(const keel_tensor& x, int64_t first) {
+    int64_t steps[KEEL_MAX_RANK];
+    RowMajor(x, steps);
+    for (int64_t d = first; d < x.ndim; d++) {
+      bounds[d - first] = static_cast<uint32_t>(x.shape[d]);
+      strides[d - first] = static_cast<uint32_t>(steps[d]);
+    }
+  }
+};
+
+void Finish(Op& op, Mode mode, GatherNumbers& n) {
+  const keel_tensor y = op.Out(0);
+  n.count = Count32(y);
+  op.work.Set(n);
+  op.work.Threads(n.count);
+  op.work.pipeline = op.Movement("gather", y, {op.In(1).dtype.bits / 8u, mode});
 }
 
-int32_t Match(keel_dev d, const keel_host* host, const keel_node* of) {
-  Node node(host, of);
-  return WidthIndex(d, node.In(0)) >= 0;
+void Gather(Op& op) {
+  const Lines lines(op.In(0), op.Int("axis"));
+  GatherNumbers n;
+  n.sizes[0] = lines.size, n.sizes[1] = Count32(op.In(1)), n.sizes[2] = lines.inner;
+  Finish(op, kAxis, n);
+}
+
+void GatherElements(Op& op) {
+  const keel_tensor index = op.In(1);
+  GatherNumbers n;
+  n.Indexed(op.In(0), 0);
+  n.rank = static_cast<uint32_t>(index.ndim), n.k = static_cast<uint32_t>(op.Int("axis"));
+  for (int d = 0; d < index.ndim; d++) n.sizes[d] = static_cast<uint32_t>(index.shape[d]);
+  Finish(op, kElements, n);
+}
+
+void GatherRows(Op& op) {
+  const keel_tensor x = op.In(0), index = op.In(1);
+  const int64_t batch = op.Int("batch"), k = index.shape[index.ndim - 1];
+  GatherNumbers n;
+  n.Indexed(x, batch);
+  n.k = static_cast<uint32_t>(k);
+  n.sizes[0] = Product32(index.shape + batch, index.shape + index.ndim - 1);
+  n.sizes[1] = Product32(x.shape + batch + k, x.shape + x.ndim);
+  n.sizes[2] = Product32(x.shape + batch, x.shape + x.ndim);
+  Finish(op, kRows, n);
 }
 
 }  // namespace
 
-Impls GatherImpls() { return {Row("gather", nullptr, PrepareGather, Match)}; }
+Impls GatherImpls() {
+  return {MovementRow<Gather>("gather", "gather"), MovementRow<GatherElements>("gather_elements", "gather"),
+          MovementRow<GatherRows>("gather_nd", "gather")};
+}
 
 }  // namespace vulkan

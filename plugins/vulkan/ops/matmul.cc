@@ -1,16 +1,15 @@
-// matmul.cc: products of f32 matrices, with broadcast batches.
-#include <algorithm>
-
-#include "ops.h"
+// matmul.cc: products of matrices, with broadcast batches; linear.
+#include "tiles.h"
 
 namespace vulkan {
 namespace {
 
-struct Numbers {
+enum Mode : uint32_t { kTiles, kColumns, kDots };  // shaders/matmul.comp
+
+struct MatmulNumbers {
   uint32_t rows, columns, inner, a_row, a_inner, b_inner, b_column, batches, rank;
   uint32_t sizes[KEEL_MAX_RANK], of_a[KEEL_MAX_RANK], of_b[KEEL_MAX_RANK];
 };
-constexpr uint32_t kTile = 64;  // shaders/matmul.comp
 
 // Strides of a matrix's batch dims, in those of the result.
 void BatchStrides(const keel_tensor& t, const keel_tensor& c, uint32_t* out) {
@@ -19,37 +18,54 @@ void BatchStrides(const keel_tensor& t, const keel_tensor& c, uint32_t* out) {
     out[d + c.ndim - t.ndim] = t.shape[d] == 1 ? 0 : static_cast<uint32_t>(step);
 }
 
-uint32_t Tiles(uint32_t n) { return (n + kTile - 1) / kTile; }
+// Matrices that are vectors, or nearly: a thread a column if these are adjacent and many, otherwise a group a result.
+Mode ModeFor(const MatmulNumbers& n) {
+  if (n.rows > 4 && n.columns > 4) return kTiles;
+  if (n.inner < 32 || (n.columns >= 256 && n.b_column == 1) || uint64_t{n.rows} * n.columns * n.batches > 65536) return kColumns;
+  return kDots;
+}
 
-keel_rc PrepareMatmul(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
-  Node node(host, of);
-  const keel_tensor a = node.In(0), b = node.In(1), c = node.Out(0);
-  const bool ta = node.Int("ta"), tb = node.Int("tb");
-  if (keel_rc rc = CheckCounts(node)) return rc;
+void Finish(Op& op, const MatmulNumbers& n, uint32_t bias) {
+  const keel_tensor c = op.Out(0);
+  const Mode mode = ModeFor(n);
+  const Tiles tiles = mode == kTiles ? TilesFor(c, n.rows, n.columns) : Tiles{1, 1};
+  op.work.Set(n);
+  if (mode == kTiles) TileGrid(op, tiles, n.rows, n.columns, n.batches);
+  else op.work.Threads(static_cast<uint64_t>(keel_count(&c)), mode == kColumns ? 256 : 1);
+  op.work.pipeline = op.Numbers("matmul", c, {tiles.rows, tiles.columns, mode, bias});
+}
+
+void Matmul(Op& op) {
+  const keel_tensor a = op.In(0), b = op.In(1), c = op.Out(0);
+  const bool ta = op.Int("ta"), tb = op.Int("tb");
   auto dim = [](const keel_tensor& t, int from_end) { return static_cast<uint32_t>(t.shape[t.ndim - from_end]); };
-  Numbers n{};
+  MatmulNumbers n{};
   n.rows = dim(c, 2), n.columns = dim(c, 1), n.inner = dim(a, ta ? 2 : 1);
   n.a_row = ta ? 1 : dim(a, 1), n.a_inner = ta ? dim(a, 1) : 1;
   n.b_inner = tb ? 1 : dim(b, 1), n.b_column = tb ? dim(b, 1) : 1;
   n.rank = static_cast<uint32_t>(c.ndim - 2);
-  n.batches = static_cast<uint32_t>(Product(c.shape, c.shape + n.rank));
+  n.batches = Product32(c.shape, c.shape + n.rank);
   for (uint32_t i = 0; i < n.rank; i++) n.sizes[i] = static_cast<uint32_t>(c.shape[i]);
   BatchStrides(a, c, n.of_a);
   BatchStrides(b, c, n.of_b);
-  Work work;
-  work.Set(n);
-  if (keel_count(&c))
-    work.groups = {Tiles(n.columns), Tiles(n.rows), std::min(n.batches, kMostGroups)};
-  else
-    work.groups.x = 0;
-  if (work.groups.x > kMostGroups || work.groups.y > kMostGroups)
-    return host->fail(KEEL_UNIMPLEMENTED, "matmul: more than 4194240 rows or columns");
-  if (keel_rc rc = d->Pipeline(kMatmul, {}, &work.pipeline)) return rc;
-  return node.Finish(work, launch);
+  Finish(op, n, 0);
+}
+
+// The rows of all batches are those of one matrix.
+void Linear(Op& op) {
+  const keel_tensor x = op.In(0), w = op.In(1);
+  MatmulNumbers n{};
+  n.rows = Product32(x.shape, x.shape + x.ndim - 1), n.columns = static_cast<uint32_t>(w.shape[1]);
+  n.inner = static_cast<uint32_t>(w.shape[0]);
+  n.a_row = n.inner, n.a_inner = 1, n.b_inner = n.columns, n.b_column = 1, n.batches = 1;
+  Finish(op, n, 1);
 }
 
 }  // namespace
 
-Impls MatmulImpls() { return {Row("matmul", "T=f32", PrepareMatmul)}; }
+Impls MatmulImpls() {
+  constexpr const char* kName = "tiles, or dot products when small";
+  return {NumbersRow<Matmul>("matmul", kNumTypes, kName), NumbersRow<Linear>("linear", kFloatTypes, kName)};
+}
 
 }  // namespace vulkan

@@ -18,16 +18,6 @@ keel_rc CheckCounts(Node& node) {
   return node.rc;
 }
 
-int WidthIndex(keel_dev d, const keel_tensor& t) {
-  switch (t.dtype.bits) {
-    case 8: return d->has.storage8 ? 0 : -1;
-    case 16: return d->has.storage16 ? 1 : -1;
-    case 32: return 2;
-    case 64: return 3;
-  }
-  return -1;
-}
-
 void RowMajor(const keel_tensor& t, int64_t* strides) {
   int64_t step = 1;
   for (int d = t.ndim - 1; d >= 0; step *= t.shape[d--]) strides[d] = step;

@@ -2,6 +2,7 @@
 #ifndef KEEL_PLUGINS_VULKAN_OPS_H
 #define KEEL_PLUGINS_VULKAN_OPS_H
 #include <span>
+#include <string_view>
 
 #include "launch.h"
 #include "shaders.h"
@@ -12,9 +13,14 @@ using Impls = std::vector<keel_impl>;
 Impls ElementwiseImpls();
 Impls MatmulImpls();
 Impls ReduceImpls();
+Impls LineImpls();
 Impls GatherImpls();
-Impls SoftmaxImpls();
+Impls ScatterImpls();
+Impls NormImpls();
 Impls CopyImpls();
+Impls NumberImpls();
+Impls PoolImpls();
+Impls ConvImpls();
 
 using Prepare = keel_rc (*)(keel_dev, const keel_host*, const keel_node*, keel_launch*);
 inline keel_impl Row(const char* op, const char* types, Prepare prepare,
@@ -29,6 +35,11 @@ class Node {
   keel_tensor In(uint32_t i) { return Tensor(host->node_in, i); }
   keel_tensor Out(uint32_t i) { return Tensor(host->node_out, i); }
   int64_t Int(const char* name) { return Attribute(name).i; }
+  double Float(const char* name) { return Attribute(name).f; }
+  std::string_view Text(const char* name) {
+    const keel_attr a = Attribute(name);
+    return {static_cast<const char*>(a.p), a.count};
+  }
   std::span<const int64_t> List(const char* name) {
     const keel_attr a = Attribute(name);
     return {static_cast<const int64_t*>(a.p), a.count};
@@ -62,8 +73,6 @@ inline int64_t Product(const int64_t* begin, const int64_t* end) {
   for (; begin != end; begin++) all *= *begin;
   return all;
 }
-// The number i of an element of 1 << i bytes; -1: the device has no access to elements of that width.
-int WidthIndex(keel_dev d, const keel_tensor& t);
 // At prepare only: strides of a row-major tensor.
 void RowMajor(const keel_tensor& t, int64_t* strides);
 

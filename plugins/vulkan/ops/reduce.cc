@@ -1,71 +1,82 @@
 // reduce.cc: reductions along any axes.
 #include <algorithm>
-#include <cstring>
 
-#include "ops.h"
+#include "op.h"
 
 namespace vulkan {
 namespace {
 
-constexpr const char* kReductions[] = {"reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min"};
+constexpr std::string_view kReductions[] = {"reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min"};
+enum Kind : uint32_t { kSum, kMean, kProd, kMax, kMin };  // shaders/reduce.comp
+constexpr uint32_t kStateBytes = 16;                      // at most
+// Few results of many elements are reduced in pieces of about this many elements, at most kMostPieces.
+constexpr uint32_t kPiece = 4096, kMostPieces = 256, kFewResults = 64;
 
-struct Numbers {
-  uint32_t count = 1, reduced = 1, kept_rank = 0, reduced_rank = 0;
+struct ReduceNumbers {
+  uint64_t identity = 0;
+  uint32_t count = 1, reduced = 1, pieces = 1, kept_rank = 0, rank = 0;
   uint32_t kept_sizes[KEEL_MAX_RANK] = {}, kept_strides[KEEL_MAX_RANK] = {};
   uint32_t sizes[KEEL_MAX_RANK] = {}, strides[KEEL_MAX_RANK] = {};
 
-  void Add(bool is_reduced, int64_t size, int64_t stride) {
-    uint32_t& rank = is_reduced ? reduced_rank : kept_rank;
-    (is_reduced ? sizes : kept_sizes)[rank] = static_cast<uint32_t>(size);
-    (is_reduced ? strides : kept_strides)[rank] = static_cast<uint32_t>(stride);
+  // Adjacent dims of one sort are one dim.
+  void Add(bool is_reduced, bool merges, int64_t size, int64_t stride) {
+    uint32_t& r = is_reduced ? rank : kept_rank;
+    uint32_t& all = (is_reduced ? sizes : kept_sizes)[merges ? r - 1 : r];
+    all = (merges ? all : 1) * static_cast<uint32_t>(size);
+    (is_reduced ? strides : kept_strides)[merges ? r - 1 : r] = static_cast<uint32_t>(stride);
     (is_reduced ? reduced : count) *= static_cast<uint32_t>(size);
-    rank++;
+    r += !merges;
   }
 };
 
-Code ShaderOf(const keel_tensor& x) {
-  switch (keel_dt_of(&x)) {
-    case KEEL_F64: return kReduceF64;
-    case KEEL_I32: return kReduceI32;
-    case KEEL_I64: return kReduceI64;
+uint64_t Identity(uint32_t kind, const keel_tensor& x) {
+  switch (kind) {
+    case kProd: return BitsOf(x, 1);
+    case kMax: return LowestBits(x);
+    case kMin: return HighestBits(x);
   }
-  return kReduceF32;
+  return 0;
 }
 
-keel_rc PrepareReduce(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
-  Node node(host, of);
-  const keel_tensor x = node.In(0);
-  const auto axes = node.List("axes");
-  if (keel_rc rc = CheckCounts(node)) return rc;
+ReduceNumbers Read(Op& op, const keel_tensor& x) {
+  const auto axes = op.List("axes");
   int64_t strides[KEEL_MAX_RANK];
   RowMajor(x, strides);
-  Numbers numbers;
-  for (int i = 0; i < x.ndim; i++)
-    numbers.Add(std::find(axes.begin(), axes.end(), i) != axes.end(), x.shape[i], strides[i]);
-  Work work;
-  work.Set(numbers);
-  work.Threads(numbers.count, 1);
-  const char* name = host->node_op(of);
-  const auto op = std::find_if(std::begin(kReductions), std::end(kReductions),
-                               [&](const char* each) { return !std::strcmp(each, name); });
-  const Constants constants = {static_cast<uint32_t>(op - std::begin(kReductions))};
-  if (keel_rc rc = d->Pipeline(ShaderOf(x), constants, &work.pipeline)) return rc;
-  return node.Finish(work, launch);
+  ReduceNumbers n;
+  bool last = false;
+  for (int i = 0; i < x.ndim; i++) {
+    const bool is_reduced = std::find(axes.begin(), axes.end(), i) != axes.end();
+    n.Add(is_reduced, i > 0 && is_reduced == last, x.shape[i], strides[i]);
+    last = is_reduced;
+  }
+  return n;
 }
 
-int32_t Match(keel_dev d, const keel_host* host, const keel_node* of) {
-  Node node(host, of);
-  const keel_tensor x = node.In(0);
-  const bool integer_mean = keel_dt_of(&x) != KEEL_F32 && keel_dt_of(&x) != KEEL_F64 &&
-                            !std::strcmp(host->node_op(of), "reduce_mean");  // would divide by zero
-  return !integer_mean && (keel_dt_of(&x) != KEEL_F64 || d->has.f64);
+void Reduce(Op& op) {
+  const keel_tensor x = op.In(0);
+  ReduceNumbers n = Read(op, x);
+  const auto name = std::find(std::begin(kReductions), std::end(kReductions), op.host->node_op(op.node));
+  const uint32_t kind = static_cast<uint32_t>(name - std::begin(kReductions));
+  n.identity = Identity(kind, x);
+  if (n.count <= kFewResults) n.pieces = std::clamp(n.reduced / kPiece, 1u, kMostPieces);
+  const uint32_t grouped = n.pieces > 1 || (n.reduced >= 64 && n.count < 4096);
+  op.work.Set(n);
+  op.work.Threads(uint64_t{n.count} * n.pieces, grouped ? 1 : 64);
+  const char* shader = kind == kMean && !IsFloat(x) ? "reduce_mean" : "reduce";
+  op.work.pipeline = op.Numbers(shader, x, {kind, grouped});
+  if (n.pieces == 1) return;
+  op.work.scratch_bytes = uint64_t{kStateBytes} * n.count * n.pieces;
+  op.Then(op.Numbers(shader, x, {kind, 0}), ThreadGroups(n.count), 1);
 }
 
 }  // namespace
 
 Impls ReduceImpls() {
   Impls all;
-  for (const char* op : kReductions) all.push_back(Row(op, "T=f32|f64|i32|i64", PrepareReduce, Match));
+  for (std::string_view op : kReductions) {
+    const bool of_any = op == "reduce_max" || op == "reduce_min";
+    all.push_back(NumbersRow<Reduce>(op.data(), of_any ? kAllTypes : kNumTypes, "reduction by groups or threads"));
+  }
   return all;
 }
 

@@ -1,54 +1,73 @@
-// matmul.comp: c[batch] = a[batch] b[batch]: a work group computes 64 x 64 results, a thread 4 x 4 of them. Strides describe
-// transposes; batch dims are broadcast (strides 0).
+// matmul.comp: c[batch] = a[batch] b[batch], and + bias[column] with BIAS. Strides describe transposes; batch dims are broadcast
+// (strides 0). kTiles: tiles.glsl. kColumns: a thread for each result. kDots: a work group for each result.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "common.glsl"
-layout(local_size_x = 16, local_size_y = 16) in;
-layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Elements { float v[]; };
-PARAMS {
-  uint64_t a, b, c, scratch, fault, code;
+#include "op.glsl"
+#include "elements.glsl"
+layout(constant_id = 4) const uint MODE = 0;
+layout(constant_id = 5) const uint BIAS = 0;
+const uint kTiles = 0, kColumns = 1, kDots = 2; // ops/matmul.cc
+NUMBERS {
   uint rows, columns, inner, a_row, a_inner, b_inner, b_column, batches, rank;
   uint sizes[kRank], of_a[kRank], of_b[kRank];
 };
-const uint kTile = 64, kDepth = 16;
-shared float tile_a[kDepth][kTile + 1], tile_b[kDepth][kTile + 1];
+uint from_a, from_b, batch; // the batch at hand
 
-void multiply(Params p, uint batch, uint from_a, uint from_b) {
-  uint x = gl_LocalInvocationID.x, y = gl_LocalInvocationID.y, thread = y * 16 + x;
-  uint row0 = gl_WorkGroupID.y * kTile, column0 = gl_WorkGroupID.x * kTile;
-  float sums[4][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
-  for (uint k0 = 0; k0 < p.inner; k0 += kDepth) {
-    barrier();
-    for (uint i = thread; i < kTile * kDepth; i += 256) {
-      uint k = i % kDepth, m = i / kDepth, row = row0 + m, at = k0 + k;
-      tile_a[k][m] = row < p.rows && at < p.inner ? Elements(p.a).v[from_a + row * p.a_row + at * p.a_inner] : 0.0;
-      uint n = i % kTile, column = column0 + n;
-      k = i / kTile;
-      at = k0 + k;
-      tile_b[k][n] = column < p.columns && at < p.inner ? Elements(p.b).v[from_b + at * p.b_inner + column * p.b_column] : 0.0;
-    }
-    barrier();
-    for (uint k = 0; k < kDepth; k++)
-      for (uint i = 0; i < 4; i++)
-        for (uint j = 0; j < 4; j++) sums[i][j] = fma(tile_a[k][y + 16 * i], tile_b[k][x + 16 * j], sums[i][j]);
+A left(Numbers p, uint row, uint k) { return load(operand(0), from_a + row * p.a_row + k * p.a_inner); }
+A right(Numbers p, uint k, uint column) { return load(operand(1), from_b + k * p.b_inner + column * p.b_column); }
+void save(Numbers p, uint row, uint column, A sum) {
+  if (BIAS != 0) sum += load(operand(2), column);
+  store(RESULT, (batch * p.rows + row) * p.columns + column, sum);
+}
+#include "tiles.glsl"
+
+void enter(Numbers p, uint number) {
+  uint rest = number;
+  batch = number;
+  from_a = 0;
+  from_b = 0;
+  for (int d = int(p.rank) - 1; d >= 0; d--) {
+    uint at = rest % p.sizes[d];
+    rest /= p.sizes[d];
+    from_a += at * p.of_a[d];
+    from_b += at * p.of_b[d];
   }
-  for (uint i = 0; i < 4; i++)
-    for (uint j = 0; j < 4; j++) {
-      uint row = row0 + y + 16 * i, column = column0 + x + 16 * j;
-      if (row < p.rows && column < p.columns) Elements(p.c).v[(batch * p.rows + row) * p.columns + column] = sums[i][j];
+}
+A dot_product(Numbers p, uint row, uint column, uint begin, uint step) {
+  A sum = A(0);
+  for (uint k = begin; k < p.inner; k += step) sum = MULTIPLY_ADD(left(p, row, k), right(p, k, column), sum);
+  return sum;
+}
+void by_thread(Numbers p) {
+  uint thread = gl_LocalInvocationID.y * 16 + gl_LocalInvocationID.x, in_batch = p.rows * p.columns;
+  for (uint i = gl_WorkGroupID.x * 256 + thread; i < p.batches * in_batch; i += gl_NumWorkGroups.x * 256) {
+    enter(p, i / in_batch);
+    uint row = i % in_batch / p.columns, column = i % p.columns;
+    save(p, row, column, dot_product(p, row, column, 0, 1));
+  }
+}
+void by_group(Numbers p) {
+  uint thread = gl_LocalInvocationID.y * 16 + gl_LocalInvocationID.x, in_batch = p.rows * p.columns;
+  for (uint i = gl_WorkGroupID.x; i < p.batches * in_batch; i += gl_NumWorkGroups.x) {
+    enter(p, i / in_batch);
+    uint row = i % in_batch / p.columns, column = i % p.columns;
+    tile_a[thread] = dot_product(p, row, column, thread, 256);
+    for (uint half_size = 128; half_size > 0; half_size /= 2) {
+      barrier();
+      if (thread < half_size) tile_a[thread] += tile_a[thread + half_size];
     }
+    if (thread == 0) save(p, row, column, tile_a[0]);
+    barrier();
+  }
 }
 
 void main() {
-  Params p = Params(push.params);
-  for (uint batch = gl_WorkGroupID.z; batch < p.batches; batch += gl_NumWorkGroups.z) {
-    uint rest = batch, from_a = 0, from_b = 0;
-    for (int d = int(p.rank) - 1; d >= 0; d--) {
-      uint at = rest % p.sizes[d];
-      rest /= p.sizes[d];
-      from_a += at * p.of_a[d];
-      from_b += at * p.of_b[d];
+  Numbers p = READ_NUMBERS;
+  if (MODE == kDots) by_group(p);
+  if (MODE == kColumns) by_thread(p);
+  if (MODE == kTiles)
+    for (uint i = gl_WorkGroupID.z; i < p.batches; i += gl_NumWorkGroups.z) {
+      enter(p, i);
+      multiply(p, p.rows, p.columns, p.inner);
     }
-    multiply(p, batch, from_a, from_b);
-  }
 }

@@ -1,0 +1,36 @@
+// number.cc: ops that make elements from their index: iota, dim, one_hot.
+#include "op.h"
+
+namespace vulkan {
+namespace {
+
+enum Kind : uint32_t { kIota, kNumber, kOneHot };  // shaders/number.comp
+
+void Make(Op& op, Kind kind, uint64_t value, uint32_t size, uint32_t inner, uint32_t index_bytes) {
+  const keel_tensor y = op.Out(0);
+  const struct {
+    uint64_t value;
+    uint32_t count, size, inner;
+  } numbers = {value, Count32(y), size, inner};
+  op.work.Set(numbers);
+  op.work.Threads(numbers.count);
+  op.work.pipeline = op.Numbers("number", y, {kind, index_bytes});
+}
+void Iota(Op& op) {
+  const Lines lines(op.Out(0), op.Int("axis"));
+  Make(op, kIota, 0, lines.size, lines.inner, 8);
+}
+void Dim(Op& op) { Make(op, kNumber, BitsOfInteger(op.Out(0), op.Int("of")), 1, 1, 8); }
+void OneHot(Op& op) {
+  const Lines lines(op.Out(0), op.Int("axis"));
+  Make(op, kOneHot, 0, lines.size, lines.inner, op.In(0).dtype.bits / 8u);
+}
+
+}  // namespace
+
+Impls NumberImpls() {
+  return {NumbersRow<Iota>("iota", nullptr, "iota"), NumbersRow<Dim>("dim", nullptr, "number"),
+          NumbersRow<OneHot>("one_hot", nullptr, "one_hot")};
+}
+
+}  // namespace vulkan

@@ -1,0 +1,94 @@
+// op.cc: see op.h.
+#include "op.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace vulkan {
+namespace {
+
+// By dtype: the kind of modules in CMakeLists.txt, the STORAGE of elements.glsl, and what from_bits reads.
+struct Kind {
+  keel_dt dtype;
+  const char* name;
+  uint32_t storage;
+};
+constexpr Kind kKinds[] = {{KEEL_BOOL, "u8", 2}, {KEEL_I8, "i8", 0},   {KEEL_I16, "i8", 1},  {KEEL_I32, "i32", 0}, {KEEL_I64, "i64", 0},
+                           {KEEL_U8, "u8", 0},   {KEEL_U16, "u8", 1},  {KEEL_U32, "u32", 0}, {KEEL_U64, "u64", 0}, {KEEL_F16, "f16", 0},
+                           {KEEL_BF16, "f16", 1}, {KEEL_F32, "f32", 0}, {KEEL_F64, "f64", 0}};
+
+const Kind* KindOf(const keel_tensor& t) {
+  for (const Kind& each : kKinds)
+    if (each.dtype == keel_dt_of(&t)) return &each;
+  return nullptr;
+}
+
+int32_t Match(keel_dev d, const keel_host* host, const keel_node* node, bool (*has)(keel_dev, const keel_tensor&)) {
+  Op op(d, host, node);
+  for (uint32_t i = 0; i < op.n_in + op.n_out; i++) {
+    const keel_tensor t = i < op.n_in ? op.In(i) : op.Out(i - op.n_in);
+    if (t.dtype.bits && !has(d, t)) return 0;
+  }
+  return !op.rc;
+}
+
+bool IsSigned(const keel_tensor& t) { return t.dtype.code == (KEEL_I32 & 255); }
+
+}  // namespace
+
+VkPipeline Op::Make(const std::string& module, const Constants& constants) {
+  const Code code = Shader(module);
+  if (!code.words) Fail(KEEL_INTERNAL, "vulkan has no shader " + module);
+  VkPipeline made = nullptr;
+  if (!rc) rc = device->Pipeline(code, constants, &made);
+  return made;
+}
+
+VkPipeline Op::Numbers(const char* shader, const keel_tensor& t, const Constants& constants) {
+  const Kind* kind = KindOf(t);
+  if (!kind) return Fail(KEEL_UNIMPLEMENTED, "vulkan: not one of Keel's dtypes"), nullptr;
+  Constants all = {n_in + n_out, kind->storage};
+  all.insert(all.end(), constants.begin(), constants.end());
+  std::string module = std::string(shader) + "_" + kind->name;
+  // Sums and products wrap: the module for unsigned integers serves both.
+  if (!Shader(module).words && kind->name[0] == 'i') module[module.rfind('_') + 1] = 'u';
+  return Make(module, all);
+}
+
+VkPipeline Op::Movement(const char* shader, const keel_tensor& t, const Constants& constants) {
+  Constants all = {n_in + n_out};
+  all.insert(all.end(), constants.begin(), constants.end());
+  return Make(std::string(shader) + "_b" + std::to_string(t.dtype.bits), all);
+}
+
+bool HasWidth(keel_dev d, const keel_tensor& t) {
+  return (t.dtype.bits != 8 || d->has.storage8) && (t.dtype.bits != 16 || d->has.storage16);
+}
+bool HasNumbers(keel_dev d, const keel_tensor& t) {
+  if (!KindOf(t)) return false;
+  if (IsFloat(t)) return t.dtype.bits == 64 ? d->has.f64 : HasWidth(d, t);
+  return t.dtype.bits >= 32 || (d->has.storage8 && d->has.storage16);  // one module for both
+}
+int32_t MatchNumbers(keel_dev d, const keel_host* host, const keel_node* node) { return Match(d, host, node, HasNumbers); }
+int32_t MatchWidths(keel_dev d, const keel_host* host, const keel_node* node) { return Match(d, host, node, HasWidth); }
+
+uint64_t BitsOf(const keel_tensor& t, double value) {
+  if (!IsFloat(t)) return static_cast<uint64_t>(static_cast<int64_t>(value));
+  return t.dtype.bits == 64 ? std::bit_cast<uint64_t>(value) : std::bit_cast<uint32_t>(static_cast<float>(value));
+}
+uint64_t BitsOfInteger(const keel_tensor& t, int64_t value) {
+  if (keel_dt_of(&t) == KEEL_BOOL) return value != 0;
+  return IsFloat(t) ? BitsOf(t, static_cast<double>(value)) : static_cast<uint64_t>(value);
+}
+uint64_t LowestBits(const keel_tensor& t) {
+  if (IsFloat(t)) return BitsOf(t, -std::numeric_limits<double>::infinity());
+  return IsSigned(t) ? ~uint64_t{0} << (t.dtype.bits - 1) : 0;
+}
+uint64_t HighestBits(const keel_tensor& t) {
+  if (IsFloat(t)) return BitsOf(t, std::numeric_limits<double>::infinity());
+  if (keel_dt_of(&t) == KEEL_BOOL) return 1;
+  return ~uint64_t{0} >> (64 - t.dtype.bits + IsSigned(t));
+}
+
+}  // namespace vulkan

@@ -1,0 +1,83 @@
+// op.h: impls with shaders of shaders/op.glsl: a function fills an Op from its node.
+#ifndef KEEL_PLUGINS_VULKAN_OP_H
+#define KEEL_PLUGINS_VULKAN_OP_H
+#include <string>
+
+#include "ops.h"
+
+namespace vulkan {
+
+inline constexpr const char* kAllTypes = "T=bool|i8|i16|i32|i64|u8|u16|u32|u64|f16|bf16|f32|f64";
+inline constexpr const char* kNumTypes = "T=i8|i16|i32|i64|u8|u16|u32|u64|f16|bf16|f32|f64";
+inline constexpr const char* kFloatTypes = "T=f16|bf16|f32|f64";
+
+inline uint32_t Count32(const keel_tensor& t) { return static_cast<uint32_t>(keel_count(&t)); }
+inline uint32_t Product32(const int64_t* begin, const int64_t* end) { return static_cast<uint32_t>(Product(begin, end)); }
+inline bool IsFloat(const keel_tensor& t) {
+  return t.dtype.code == (KEEL_F32 & 255) || t.dtype.code == (KEEL_BF16 & 255);
+}
+
+// A tensor viewed as [outer, size, inner] around an axis.
+struct Lines {
+  uint32_t outer, size, inner;
+  Lines(const keel_tensor& t, int64_t axis)
+      : outer(Product32(t.shape, t.shape + axis)),
+        size(static_cast<uint32_t>(t.shape[axis])),
+        inner(Product32(t.shape + axis + 1, t.shape + t.ndim)) {}
+  uint32_t count() const { return outer * inner; }
+};
+
+class Op : public Node {
+ public:
+  Op(keel_dev d, const keel_host* host, const keel_node* node) : Node(host, node), device(d) {
+    if (!rc) host->node_arity(node, &n_in, &n_out);
+  }
+  // A shader for elements of t: constants from number 2 on.
+  VkPipeline Numbers(const char* shader, const keel_tensor& t, const Constants& constants);
+  // A shader for elements of t by width: constants from number 1 on.
+  VkPipeline Movement(const char* shader, const keel_tensor& t, const Constants& constants);
+  void Then(VkPipeline pipeline, Groups groups, uint64_t step) { work.more.push_back({pipeline, groups, step}); }
+  void Fail(keel_rc code, const std::string& message) {
+    if (!rc) rc = host->fail(code, message.c_str());
+  }
+  bool Is(const char* op) const { return std::string_view(host->node_op(node)) == op; }
+
+  keel_dev device;
+  uint32_t n_in = 0, n_out = 0;
+  Work work;
+
+ private:
+  VkPipeline Make(const std::string& module, const Constants& constants);
+};
+
+// Whether a shader that computes has the operand or result's elements; shaders that move elements need only their width.
+bool HasNumbers(keel_dev d, const keel_tensor& t);
+bool HasWidth(keel_dev d, const keel_tensor& t);
+// 1 if that holds for all operands and results.
+int32_t MatchNumbers(keel_dev d, const keel_host* host, const keel_node* node);
+int32_t MatchWidths(keel_dev d, const keel_host* host, const keel_node* node);
+
+// Values as elements.glsl's from_bits takes them, for elements of t.
+uint64_t BitsOf(const keel_tensor& t, double value);
+uint64_t BitsOfInteger(const keel_tensor& t, int64_t value);
+uint64_t LowestBits(const keel_tensor& t);
+uint64_t HighestBits(const keel_tensor& t);
+
+template <void (*FILL)(Op&)>
+keel_rc Prepared(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
+  Op op(d, host, of);
+  if (keel_rc rc = CheckCounts(op)) return rc;
+  FILL(op);
+  return op.Finish(op.work, launch);
+}
+template <void (*FILL)(Op&)>
+keel_impl NumbersRow(const char* op, const char* types, const char* name) {
+  return {op, 1, 1, types, name, 0, 0, MatchNumbers, Prepared<FILL>, nullptr};
+}
+template <void (*FILL)(Op&)>
+keel_impl MovementRow(const char* op, const char* name, uint32_t flags = 0) {
+  return {op, 1, 1, nullptr, name, 0, flags, MatchWidths, Prepared<FILL>, nullptr};
+}
+
+}  // namespace vulkan
+#endif

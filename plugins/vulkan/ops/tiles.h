@@ -1,0 +1,30 @@
+// tiles.h: the grid of shaders/tiles.glsl.
+#ifndef KEEL_PLUGINS_VULKAN_TILES_H
+#define KEEL_PLUGINS_VULKAN_TILES_H
+#include <algorithm>
+
+#include "op.h"
+
+namespace vulkan {
+
+struct Tiles {
+  uint32_t rows, columns;  // of a thread; a work group has 16 x 16 threads
+};
+
+// f32 has shared memory for larger tiles, which read less.
+inline Tiles TilesFor(const keel_tensor& t, uint32_t rows, uint32_t columns) {
+  const uint32_t most = keel_dt_of(&t) == KEEL_F32 ? 8 : 4;
+  auto fitting = [most](uint32_t n) { return n > 64 ? most : n > 32 ? 4u : n > 16 ? 2u : 1u; };
+  return {fitting(rows), fitting(columns)};
+}
+// KEEL_UNIMPLEMENTED for more tiles than a grid has.
+inline void TileGrid(Op& op, Tiles tiles, uint32_t rows, uint32_t columns, uint32_t batches) {
+  auto count = [](uint32_t n, uint32_t tile) { return (n + 16 * tile - 1) / (16 * tile); };
+  op.work.groups = {count(columns, tiles.columns), count(rows, tiles.rows), std::min(batches, kMostGroups)};
+  if (!op.work.groups.y || !batches) op.work.groups.x = 0;
+  if (op.work.groups.x > kMostGroups || op.work.groups.y > kMostGroups)
+    op.Fail(KEEL_UNIMPLEMENTED, std::string(op.host->node_op(op.node)) + ": more than 65535 tiles in a direction");
+}
+
+}  // namespace vulkan
+#endif
