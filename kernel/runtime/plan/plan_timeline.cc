@@ -12,7 +12,8 @@ bool ShowLaunch(void* arg, const Lowered& lowered, const Event& event) {
   if (event.when.lane) absl::StrAppend(&track, ", lane ", event.when.lane);
   std::string_view op = OpName(*event.step.op);
   Json args;
-  args.BeginObject().Key("op").String(op).Key("impl").String(event.step.impl->table.name).EndObject();
+  const keel_impl& impl = event.step.impl->table;
+  args.BeginObject().Key("op").String(op).Key("impl").String(impl.name ? impl.name : "").EndObject();
   Timeline::Add(track, {event.step.name, op, event.when.begin, event.when.end, args.Take()});
   return true;
 }
