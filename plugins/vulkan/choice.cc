@@ -34,12 +34,10 @@ std::string Lacks(const Api& api, VkPhysicalDevice device, const VkPhysicalDevic
            std::to_string(VK_API_VERSION_MINOR(properties.apiVersion)) + "; expected 1.3 or newer";
   if (ChooseFamilies(api, device).compute == UINT32_MAX) return "has no compute queue";
   const Features f(api, device);
-  const std::pair<VkBool32, const char*> needed[] = {{f.all.features.shaderInt64, "shaderInt64"},
-                                                     {f.v12.bufferDeviceAddress, "bufferDeviceAddress"},
-                                                     {f.v12.timelineSemaphore, "timelineSemaphore"},
-                                                     {f.v12.scalarBlockLayout, "scalarBlockLayout"},
-                                                     {f.v13.synchronization2, "synchronization2"},
-                                                     {f.v13.maintenance4, "maintenance4"}};
+  const std::pair<VkBool32, const char*> needed[] = {
+      {f.all.features.shaderInt64, "shaderInt64"},    {f.v12.bufferDeviceAddress, "bufferDeviceAddress"},
+      {f.v12.timelineSemaphore, "timelineSemaphore"}, {f.v12.scalarBlockLayout, "scalarBlockLayout"},
+      {f.v13.synchronization2, "synchronization2"},   {f.v13.maintenance4, "maintenance4"}};
   for (auto [has, name] : needed)
     if (!has) return std::string("has not the feature ") + name;
   return "";

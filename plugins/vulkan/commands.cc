@@ -40,6 +40,18 @@ void GlobalBarrier(VkCommandBuffer commands, VkPipelineStageFlags2 to, VkAccessF
   vk().CmdPipelineBarrier2(commands, &barrier);
 }
 
+void HostBarrier(VkCommandBuffer commands) {
+  GlobalBarrier(commands, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
+}
+
+void Dispatch(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, std::span<const uint64_t> push,
+              uint32_t groups) {
+  vk().CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+  vk().CmdPushConstants(commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                        static_cast<uint32_t>(push.size_bytes()), push.data());
+  vk().CmdDispatch(commands, groups, 1, 1);
+}
+
 keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const keel_segment* from,
              uint64_t from_offset, uint64_t bytes) {
   if (!bytes) return KEEL_OK;
@@ -73,9 +85,7 @@ keel_rc Timestamp(keel_queue q, const keel_segment* to, uint64_t offset) {
   const uint64_t params[] = {to->address + offset, q->device->nanoseconds};
   VkPipeline convert;
   if (keel_rc rc = q->device->Pipeline(kClock, {}, &convert)) return rc;
-  vk().CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, convert);
-  vk().CmdPushConstants(commands, q->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof params, params);
-  vk().CmdDispatch(commands, 1, 1, 1);
+  Dispatch(q->device, commands, convert, params, 1);
   q->Barrier();
   return KEEL_OK;
 }
@@ -83,7 +93,7 @@ keel_rc Timestamp(keel_queue q, const keel_segment* to, uint64_t offset) {
 }  // namespace vulkan
 
 void keel_queue_s::Barrier() {
-  vulkan::GlobalBarrier(recording ? recording->commands : open);
+  vulkan::GlobalBarrier(recording ? recording->parts.back() : open);
   transfers.Clear();
   verified.Clear();
   launched = false;
@@ -96,23 +106,32 @@ bool keel_queue_s::NeedsBarrier(const keel_call* call) const {
   return call->depends > last_barrier && !vulkan::settings().plant_missing;
 }
 
-keel_rc keel_queue_s::ForLaunch(const keel_call* call, VkCommandBuffer* out) {
-  const bool fresh = !open && !recording;
-  if (fresh) {
+keel_rc keel_queue_s::ForLaunch(const keel_call* call, const char* op, VkCommandBuffer* out) {
+  bool fresh = false;  // the command buffer begins with a barrier
+  if (recording) {
+    if (keel_rc rc = vulkan::RecordingBuffer(this, out, &fresh)) return rc;
+    recording->ops.push_back(op);
+  } else {
+    if (launches >= vulkan::kMostLaunches) {
+      if (keel_rc rc = End()) return rc;
+      Cut();
+    }
+    fresh = !open;
     if (keel_rc rc = Begin()) return rc;
-    last_barrier = call->number - 1;
-  } else if (NeedsBarrier(call)) {
-    Barrier();
-    last_barrier = call->number - 1;
-  } else if (call->number == 1) {
-    last_barrier = 0;
+    launches++;
+    batch.ops.push_back(op);
+    *out = open;
   }
+  if (!fresh && NeedsBarrier(call)) {
+    Barrier();
+    fresh = true;
+  }
+  if (fresh || call->number == 1) last_barrier = call->number - 1;
   launched = true;
   if (vulkan::settings().verify) {
     const vulkan::Touched touched(*call);
     Verify(touched.reads, touched.writes, "launch");
   }
-  *out = recording ? recording->commands : open;
   return KEEL_OK;
 }
 
@@ -136,8 +155,8 @@ keel_rc keel_queue_s::ForAfterAll(VkCommandBuffer* out) {
 void keel_queue_s::Verify(const std::vector<vulkan::Range>& reads, const std::vector<vulkan::Range>& writes,
                           const char* what) {
   if (verified.Conflicts(reads, writes)) {
-    const std::string text =
-        std::string("missing barrier: a ") + what + " uses memory of an earlier command since the last barrier";
+    const std::string text = std::string("missing barrier: a ") + what +
+                             " uses memory of an earlier command since the last barrier";
     vulkan::Complain("verifier", text.c_str());
   }
   verified.Add(reads, writes);

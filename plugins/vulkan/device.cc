@@ -18,6 +18,7 @@ keel_rc keel_dev_s::Check(VkResult result, const char* function) {
   if (result == VK_ERROR_DEVICE_LOST) {
     lost = true;
     text += " (device lost): a launch took longer than the driver allows, or wrote out of bounds";
+    if (const std::string ops = vulkan::UnfinishedOps(this); !ops.empty()) text += "; it ran " + ops;
   }
   return host->fail(full ? KEEL_OOM : KEEL_UNAVAILABLE, text.c_str());
 }

@@ -43,13 +43,16 @@ struct keel_dev_s {
   std::array<uint32_t, 4> memory_types{};  // by KEEL_SEGMENT_
   uint64_t nanoseconds = 0;                // of a tick of the clock, times 65536
   std::atomic<bool> lost = false;
+  std::mutex queues_mutex;
+  std::vector<keel_queue> queues;
   VkPipelineLayout layout = nullptr;
   VkPipelineCache cache = nullptr;
   std::mutex compiling;
   std::map<std::pair<const uint32_t*, vulkan::Constants>, VkPipeline> pipelines;  // by embedded shader
   std::map<std::vector<uint32_t>, VkPipeline> generated;                          // by SPIR-V
 
-  // KEEL_OK, or a failure that names the Vulkan function. A lost device stays lost.
+  // KEEL_OK, or a failure that names the Vulkan function. A lost device stays lost. Call it without the lock
+  // of a queue, so that the message names the ops in flight.
   keel_rc Check(VkResult result, const char* function);
   keel_rc CheckLost() const;
   // The pipeline of a shader of shaders/ with these constants; made at first use.
@@ -58,8 +61,8 @@ struct keel_dev_s {
   keel_rc GeneratedPipeline(const std::vector<uint32_t>& words, VkPipeline* out);
 };
 
-#define VULKAN_TRY(dev, function, ...)                                                     \
-  do {                                                                                     \
+#define VULKAN_TRY(dev, function, ...)                                                              \
+  do {                                                                                              \
     if (keel_rc rc_ = (dev)->Check(vulkan::vk().function(__VA_ARGS__), "vk" #function)) return rc_; \
   } while (0)
 
@@ -67,7 +70,8 @@ namespace vulkan {
 
 keel_rc DeviceOpen(const keel_host* host, uint32_t i, const keel_kv*, uint32_t, keel_dev* out);
 void DeviceClose(keel_dev d);
-keel_rc ChooseMemory(keel_dev d);  // memory.cc
+std::string UnfinishedOps(keel_dev d);  // queue.cc: ops of the first unfinished batch of each queue, or ""
+keel_rc ChooseMemory(keel_dev d);       // memory.cc
 keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* out);
 void SegmentFree(keel_dev d, const keel_segment* segment);
 keel_rc PipelinesOpen(keel_dev d);  // pipelines.cc

@@ -2,7 +2,11 @@
 #include "launch.h"
 
 #include <cstring>
+#include <mutex>
+#include <set>
+#include <string>
 
+#include "guard.h"
 #include "queue.h"
 #include "recording.h"
 
@@ -36,7 +40,7 @@ keel_rc Run(const keel_call* call) {
   if (work.copies && keel_ptr(call->in[0]) == keel_ptr(call->out[0])) return KEEL_OK;
   keel_queue q = call->env->queue;
   VkCommandBuffer commands;
-  if (keel_rc rc = q->ForLaunch(call, &commands)) return rc;
+  if (keel_rc rc = q->ForLaunch(call, work.op, &commands)) return rc;
   auto* addresses = static_cast<uint64_t*>(call->params);
   WriteAddresses(call, addresses);
   std::memcpy(addresses + Addresses(call->n_in, call->n_out) + 1, work.numbers.data(), work.numbers.size());
@@ -47,6 +51,14 @@ keel_rc Run(const keel_call* call) {
     DispatchAt(q->device, commands, each.pipeline, call->param_address, each.groups, each.step);
   }
   return KEEL_OK;
+}
+
+// A name that stays valid; there are as many as ops.
+const char* Kept(const char* op) {
+  static std::mutex mutex;
+  static auto* const all = new std::set<std::string>;  // lost devices are described at exit, too
+  std::lock_guard lock(mutex);
+  return all->emplace(op).first->c_str();
 }
 
 void Release(keel_dev, void* state) { delete static_cast<Work*>(state); }
@@ -64,9 +76,11 @@ void DispatchAt(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, uint6
 keel_rc Finish(const keel_host* host, const keel_node* node, const Work& work, keel_launch* launch) {
   uint32_t n_in = 0, n_out = 0;
   host->node_arity(node, &n_in, &n_out);
-  launch->state = new Work(work);
+  auto* state = new Work(work);
+  state->op = Kept(host->node_op(node));
+  launch->state = state;
   launch->release = Release;
-  launch->run = Run;
+  launch->run = Guarded<Run>;
   launch->scratch_bytes = work.scratch_bytes;
   launch->param_bytes = 8 * (Addresses(n_in, n_out) + 1) + work.numbers.size();
   return KEEL_OK;

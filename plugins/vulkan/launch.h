@@ -36,6 +36,7 @@ struct Work : Dispatch {
   std::vector<unsigned char> numbers;
   uint64_t scratch_bytes = 0;
   bool copies = false;  // nothing to do if result 0 shares the memory of operand 0
+  const char* op = "";  // set by Finish
 
   template <typename T>
   void Set(const T& value) {

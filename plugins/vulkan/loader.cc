@@ -76,7 +76,7 @@ std::string Open(Api* api) {
   if (settings().validate) wanted.Validate();
   if (VkResult result = create(&wanted.info, nullptr, &api->instance)) return WhyNoInstance(result);
   if (settings().validate) wanted.Listen(find, api->instance);
-#define VULKAN_FUNCTION(name)                                                 \
+#define VULKAN_FUNCTION(name)                                                  \
   api->name = reinterpret_cast<PFN_vk##name>(find(api->instance, "vk" #name)); \
   if (!api->name) return "libvulkan has no vk" #name "; expected Vulkan 1.3 or newer";
 #include "functions.inc"

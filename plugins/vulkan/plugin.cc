@@ -1,4 +1,8 @@
 // plugin.cc: the device table and the table of impls.
+#include <algorithm>
+#include <utility>
+
+#include "guard.h"
 #include "ops/ops.h"
 #include "recording.h"
 
@@ -6,6 +10,7 @@ namespace vulkan {
 namespace {
 
 uint32_t Count(const keel_host* host) {
+  SetHost(host);
   if (!vk().why.empty()) host->fail(KEEL_UNAVAILABLE, vk().why.c_str());
   return static_cast<uint32_t>(vk().devices.size());
 }
@@ -19,31 +24,57 @@ keel_rc Info(const keel_host*, uint32_t i, keel_device_info* out) {
 constexpr keel_device kDevice = {
     .struct_size = sizeof(keel_device),
     .flags = 0,
-    .count = Count,
-    .info = Info,
-    .open = DeviceOpen,
-    .close = DeviceClose,
-    .segment_alloc = SegmentAlloc,
-    .segment_free = SegmentFree,
-    .queue_open = QueueOpen,
-    .queue_close = QueueClose,
-    .copy = Copy,
-    .fill = Fill,
-    .submit = Submit,
-    .queue_wait = QueueWait,
-    .host_wait = HostWait,
-    .query = Query,
+    .count = Guarded<Count>,
+    .info = Guarded<Info>,
+    .open = Guarded<DeviceOpen>,
+    .close = Guarded<DeviceClose>,
+    .segment_alloc = Guarded<SegmentAlloc>,
+    .segment_free = Guarded<SegmentFree>,
+    .queue_open = Guarded<QueueOpen>,
+    .queue_close = Guarded<QueueClose>,
+    .copy = Guarded<Copy>,
+    .fill = Guarded<Fill>,
+    .submit = Guarded<Submit>,
+    .queue_wait = Guarded<QueueWait>,
+    .host_wait = Guarded<HostWait>,
+    .query = Guarded<Query>,
     .copy_from = nullptr,
     .run_lanes = nullptr,
     .cost = nullptr,
-    .record_begin = RecordBegin,
-    .record_end = RecordEnd,
-    .replay = Replay,
-    .recording_free = RecordingFree,
-    .timestamp = Timestamp,
+    .record_begin = Guarded<RecordBegin>,
+    .record_end = Guarded<RecordEnd>,
+    .replay = Guarded<Replay>,
+    .recording_free = Guarded<RecordingFree>,
+    .timestamp = Guarded<Timestamp>,
     .segment_wrap = nullptr,
     .segment_unwrap = nullptr,
 };
+
+// Impls have a function each without an argument that could lead to the function to guard, so each row of the
+// table has functions of its own.
+constexpr size_t kMostImpls = 1024;
+std::vector<keel_impl>& Unguarded() {
+  static auto& all = *new std::vector<keel_impl>;  // threads may plan at exit
+  return all;
+}
+template <size_t row>
+keel_rc PrepareRow(keel_dev d, const keel_host* host, const keel_node* node, keel_launch* launch) noexcept {
+  return Guard(Unguarded()[row].prepare, d, host, node, launch);
+}
+template <size_t row>
+int32_t MatchRow(keel_dev d, const keel_host* host, const keel_node* node) noexcept {
+  return Guard(Unguarded()[row].match, d, host, node);
+}
+template <size_t... rows>
+void GuardImpls(std::vector<keel_impl>* all, std::index_sequence<rows...>) {
+  static constexpr decltype(keel_impl::prepare) kPrepare[] = {PrepareRow<rows>...};
+  static constexpr decltype(keel_impl::match) kMatch[] = {MatchRow<rows>...};
+  Unguarded() = *all;
+  for (size_t row = 0; row < std::min(all->size(), kMostImpls); row++) {
+    (*all)[row].prepare = kPrepare[row];
+    if ((*all)[row].match) (*all)[row].match = kMatch[row];
+  }
+}
 
 const keel_plugin& Description() {
   static const std::vector<keel_impl> impls = [] {
@@ -51,6 +82,7 @@ const keel_plugin& Description() {
     for (auto family : {ElementwiseImpls(), MatmulImpls(), ReduceImpls(), LineImpls(), GatherImpls(), ScatterImpls(),
                         NormImpls(), CopyImpls(), NumberImpls(), PoolImpls(), ConvImpls()})
       all.insert(all.end(), family.begin(), family.end());
+    GuardImpls(&all, std::make_index_sequence<kMostImpls>());
     return all;
   }();
   static const keel_plugin plugin = {KEEL_PLUGIN_HEADER,

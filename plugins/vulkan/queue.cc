@@ -1,10 +1,8 @@
 // queue.cc: opening, submission and waits. The order of commands is in commands.cc.
 #include "queue.h"
 
-#include <chrono>
+#include <algorithm>
 #include <memory>
-
-#include "recording.h"
 
 namespace vulkan {
 namespace {
@@ -52,46 +50,47 @@ keel_rc OpenObjects(keel_queue q) {
 void CloseObjects(keel_queue q) {
   VkDevice device = q->device->device;
   for (const keel_queue_s::Batch& batch : q->flying) vk().DestroyFence(device, batch.fence, nullptr);
+  vk().DestroyFence(device, q->batch.fence, nullptr);
   for (VkFence fence : q->spare_fences) vk().DestroyFence(device, fence, nullptr);
   vk().DestroyQueryPool(device, q->clock, nullptr);
   vk().DestroyCommandPool(device, q->pool, nullptr);
   vk().DestroySemaphore(device, q->timeline, nullptr);
-  delete q;
 }
 
-keel_rc EndBatch(keel_queue q) {
-  // Results in host-visible memory become visible to the host.
-  GlobalBarrier(q->open, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
-  VULKAN_TRY(q->device, EndCommandBuffer, q->open);
-  return KEEL_OK;
-}
-
-// Fence mode: the number of the last batch whose fence is signalled.
-keel_rc PollFences(keel_queue q) {
+// Fence mode: sets `done` to the last batch whose fence is signalled. Requires the queue's lock; its caller
+// checks the result without the lock.
+VkResult PollFences(keel_queue q) {
   for (const keel_queue_s::Batch& batch : q->flying) {
     if (batch.ticket <= q->done) continue;
     const VkResult state = vk().GetFenceStatus(q->device->device, batch.fence);
-    if (keel_rc rc = q->device->Check(state, "vkGetFenceStatus")) return rc;
-    if (state == VK_NOT_READY) break;
+    if (state) return state == VK_NOT_READY ? VK_SUCCESS : state;
     q->done = batch.ticket;
   }
-  return KEEL_OK;
+  return VK_SUCCESS;
 }
 
-// The queue is in order: the fence of the first batch at or after the ticket.
+// The fence of the first batch at or after the ticket, counted as waited for; NULL: the ticket is done. The
+// queue is in order.
+VkResult FenceOf(keel_queue q, uint64_t ticket, VkFence* out) {
+  std::lock_guard lock(q->mutex);
+  *out = nullptr;
+  if (VkResult result = PollFences(q)) return result;
+  if (q->done >= ticket) return VK_SUCCESS;
+  for (const keel_queue_s::Batch& batch : q->flying)
+    if (!*out && batch.ticket >= ticket) *out = batch.fence;
+  q->waiters++;
+  return VK_SUCCESS;
+}
+
 keel_rc WaitForFence(keel_queue q, uint64_t ticket, uint64_t timeout) {
-  VkFence fence = nullptr;
+  VkFence fence;
+  if (keel_rc rc = q->device->Check(FenceOf(q, ticket, &fence), "vkGetFenceStatus")) return rc;
+  if (!fence) return KEEL_OK;
+  const VkResult result = vk().WaitForFences(q->device->device, 1, &fence, VK_TRUE, timeout);
   {
     std::lock_guard lock(q->mutex);
-    if (keel_rc rc = PollFences(q)) return rc;
-    if (q->done >= ticket) return KEEL_OK;
-    for (const keel_queue_s::Batch& batch : q->flying)
-      if (!fence && batch.ticket >= ticket) fence = batch.fence;
-    q->waiters++;
+    q->waiters--;
   }
-  const VkResult result = vk().WaitForFences(q->device->device, 1, &fence, VK_TRUE, timeout);
-  std::lock_guard lock(q->mutex);
-  q->waiters--;
   return result == VK_TIMEOUT ? KEEL_CANCELLED : q->device->Check(result, "vkWaitForFences");
 }
 
@@ -99,51 +98,84 @@ keel_rc WaitForFence(keel_queue q, uint64_t ticket, uint64_t timeout) {
 
 keel_rc QueueOpen(keel_dev d, uint32_t kind, keel_queue* out) {
   if (kind > KEEL_QUEUE_TRANSFER) return KEEL_UNIMPLEMENTED;
-  auto* q = new keel_queue_s;
+  auto q = std::make_unique<keel_queue_s>();
   q->device = d;
   q->driver = kind == KEEL_QUEUE_COMPUTE ? &d->compute : d->transfer;
-  if (keel_rc rc = OpenObjects(q)) return CloseObjects(q), rc;
-  *out = q;
+  if (keel_rc rc = OpenObjects(q.get())) return CloseObjects(q.get()), rc;
+  std::lock_guard lock(d->queues_mutex);
+  d->queues.push_back(q.get());
+  *out = q.release();
   return KEEL_OK;
 }
 
 void QueueClose(keel_queue q) {
   if (!q->device->lost) HostWait(q, q->submitted, UINT64_MAX);
+  {
+    std::lock_guard lock(q->device->queues_mutex);
+    std::erase(q->device->queues, q);
+  }
   CloseObjects(q);
+  delete q;
 }
 
+namespace {
+
+// Describes the open batch to the driver: parts in order, waits before the first, the signal after the last.
+void DescribeParts(keel_queue q, const VkSemaphoreSubmitInfo* done) {
+  q->parts.assign(q->cuts.size() + 1, Typed<VkSubmitInfo2>(VK_STRUCTURE_TYPE_SUBMIT_INFO_2));
+  size_t begin = 0;
+  for (size_t i = 0; i < q->parts.size(); i++) {
+    const size_t end = i < q->cuts.size() ? q->cuts[i] : q->ready.size();
+    q->parts[i].commandBufferInfoCount = static_cast<uint32_t>(end - begin);
+    q->parts[i].pCommandBufferInfos = q->ready.data() + begin;
+    begin = end;
+  }
+  q->parts.front().waitSemaphoreInfoCount = static_cast<uint32_t>(q->waits.size());
+  q->parts.front().pWaitSemaphoreInfos = q->waits.data();
+  q->parts.back().signalSemaphoreInfoCount = 1;
+  q->parts.back().pSignalSemaphoreInfos = done;
+}
+
+}  // namespace
+
+// After a failure the batch stays open, and the next call submits it.
 keel_rc Submit(keel_queue q, uint64_t* ticket) {
   if (keel_rc rc = q->device->CheckLost()) return rc;
+  if (keel_rc rc = q->End()) return rc;
+  if (settings().fences && !q->batch.fence)
+    if (keel_rc rc = NewFence(q, &q->batch.fence)) return rc;
   const VkSemaphoreSubmitInfo done = At(q->timeline, q->submitted + 1);
-  auto commands = Typed<VkCommandBufferSubmitInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO);
-  commands.commandBuffer = q->open;
-  auto batch = Typed<VkSubmitInfo2>(VK_STRUCTURE_TYPE_SUBMIT_INFO_2);
-  batch.waitSemaphoreInfoCount = static_cast<uint32_t>(q->waits.size());
-  batch.pWaitSemaphoreInfos = q->waits.data();
-  batch.signalSemaphoreInfoCount = 1;
-  batch.pSignalSemaphoreInfos = &done;
-  if (q->open) {
-    if (keel_rc rc = EndBatch(q)) return rc;
-    batch.commandBufferInfoCount = 1;
-    batch.pCommandBufferInfos = &commands;
+  DescribeParts(q, &done);
+  {
+    std::lock_guard lock(q->mutex);
+    q->batch.ticket = q->submitted + 1;
+    q->flying.push_back(std::move(q->batch));
+    q->batch = {};
   }
-  VkFence fence = nullptr;
-  if (settings().fences)
-    if (keel_rc rc = NewFence(q, &fence)) return rc;
+  VkResult result;
   {
     std::lock_guard lock(q->driver->mutex);
-    VULKAN_TRY(q->device, QueueSubmit2, q->driver->queue, 1, &batch, fence);
+    result = vk().QueueSubmit2(q->driver->queue, static_cast<uint32_t>(q->parts.size()), q->parts.data(),
+                               q->flying.back().fence);
+  }
+  const keel_rc rc = q->device->Check(result, "vkQueueSubmit2");
+  if (rc) {
+    std::lock_guard lock(q->mutex);
+    q->batch = std::move(q->flying.back());
+    q->flying.pop_back();
+    return rc;
   }
   *ticket = ++q->submitted;
   q->waits.clear();
-  std::lock_guard lock(q->mutex);
-  q->flying.push_back({std::exchange(q->open, nullptr), *ticket, fence});
+  q->ready.clear();
+  q->cuts.clear();
+  q->launches = 0;
   return KEEL_OK;
 }
 
 // A batch waits as a whole, so commands encoded before are submitted first.
 keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket) {
-  if (q->open) {
+  if (!q->IsEmpty()) {
     uint64_t before;
     if (keel_rc rc = Submit(q, &before)) return rc;
   }
@@ -159,19 +191,44 @@ keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout) {
   wait.pSemaphores = &q->timeline;
   wait.pValues = &ticket;
   const VkResult result = vk().WaitSemaphores(q->device->device, &wait, timeout);
-  return result == VK_TIMEOUT ? KEEL_CANCELLED : q->device->Check(result, "vkWaitSemaphores");
+  if (keel_rc rc = q->device->Check(result, "vkWaitSemaphores")) return rc;
+  if (result == VK_TIMEOUT) return KEEL_CANCELLED;
+  std::lock_guard lock(q->mutex);
+  q->done = std::max(q->done, ticket);
+  return KEEL_OK;
 }
 
 keel_rc Query(keel_queue q, uint64_t* done) {
   if (keel_rc rc = q->device->CheckLost()) return rc;
-  if (!settings().fences) {
-    VULKAN_TRY(q->device, GetSemaphoreCounterValue, q->device->device, q->timeline, done);
-    return KEEL_OK;
+  if (settings().fences) {
+    std::unique_lock lock(q->mutex);
+    const VkResult result = PollFences(q);
+    *done = q->done;
+    lock.unlock();
+    return q->device->Check(result, "vkGetFenceStatus");
   }
+  VULKAN_TRY(q->device, GetSemaphoreCounterValue, q->device->device, q->timeline, done);
   std::lock_guard lock(q->mutex);
-  if (keel_rc rc = PollFences(q)) return rc;
-  *done = q->done;
+  q->done = std::max(q->done, *done);
   return KEEL_OK;
+}
+
+std::string UnfinishedOps(keel_dev d) {
+  std::vector<std::string> names;
+  std::lock_guard all(d->queues_mutex);
+  for (keel_queue q : d->queues) {
+    std::lock_guard lock(q->mutex);
+    const auto at =
+        std::ranges::find_if(q->flying, [&](const auto& batch) { return batch.ticket > q->done; });
+    if (at == q->flying.end()) continue;
+    for (const char* op : at->ops)
+      if (std::ranges::find(names, op) == names.end()) names.emplace_back(op);
+  }
+  constexpr size_t kShown = 6;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kShown); i++) text += (i ? ", " : "") + names[i];
+  if (names.size() > kShown) text += ", and " + std::to_string(names.size() - kShown) + " other ops";
+  return text;
 }
 
 }  // namespace vulkan
@@ -180,16 +237,19 @@ keel_rc Query(keel_queue q, uint64_t* done) {
 keel_rc keel_queue_s::Recycle() {
   uint64_t last = 0;
   if (keel_rc rc = vulkan::Query(this, &last)) return rc;
-  std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
   if (waiters) return KEEL_OK;
-  for (; !flying.empty() && flying.front().ticket <= last; flying.pop_front()) {
-    const Batch& batch = flying.front();
-    if (batch.commands) spare.push_back(batch.commands);
-    if (!batch.fence) continue;
-    VULKAN_TRY(device, ResetFences, device->device, 1, &batch.fence);
-    spare_fences.push_back(batch.fence);
+  VkResult reset = VK_SUCCESS;
+  for (; !reset && !flying.empty() && flying.front().ticket <= last; flying.pop_front()) {
+    Batch& over = flying.front();
+    spare.insert(spare.end(), over.buffers.begin(), over.buffers.end());
+    over.buffers.clear();
+    if (!over.fence) continue;
+    spare_fences.push_back(over.fence);
+    reset = vulkan::vk().ResetFences(device->device, 1, &over.fence);
   }
-  return KEEL_OK;
+  lock.unlock();
+  return device->Check(reset, "vkResetFences");
 }
 
 keel_rc keel_queue_s::Begin() {
@@ -207,8 +267,32 @@ keel_rc keel_queue_s::Begin() {
   auto once = Typed<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
   once.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   VULKAN_TRY(device, BeginCommandBuffer, spare.back(), &once);
+  batch.buffers.push_back(spare.back());
   open = spare.back();
   spare.pop_back();
-  Barrier();  // after earlier batches
+  Barrier();  // after earlier command buffers
   return KEEL_OK;
+}
+
+keel_rc keel_queue_s::End() {
+  if (!open) return KEEL_OK;
+  ready.reserve(ready.size() + 1);  // before the command buffer ends, because it may throw
+  vulkan::HostBarrier(open);
+  const VkResult ended = vulkan::vk().EndCommandBuffer(open);
+  if (ended) device->lost = true;
+  VkCommandBuffer commands = std::exchange(open, nullptr);
+  if (keel_rc rc = device->Check(ended, "vkEndCommandBuffer")) return rc;
+  Append(commands);
+  return KEEL_OK;
+}
+
+void keel_queue_s::Append(VkCommandBuffer commands) {
+  auto info = vulkan::Typed<VkCommandBufferSubmitInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO);
+  info.commandBuffer = commands;
+  ready.push_back(info);
+}
+
+void keel_queue_s::Cut() {
+  cuts.push_back(ready.size());
+  launches = 0;
 }

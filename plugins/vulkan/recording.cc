@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "launch.h"
 #include "shaders.h"
 
 namespace vulkan {
@@ -14,21 +13,33 @@ struct RelocateParams {  // shaders/relocate.comp
   uint32_t count, reserved;
 };
 
-keel_rc OpenCommands(keel_queue q, keel_recording r) {
-  keel_dev d = q->device;
+keel_rc OpenPool(keel_queue q, keel_recording r) {
   auto pool = Typed<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
-  pool.queueFamilyIndex = d->families.compute;
-  VULKAN_TRY(d, CreateCommandPool, d->device, &pool, nullptr, &r->pool);
+  pool.queueFamilyIndex = q->device->families.compute;
+  VULKAN_TRY(q->device, CreateCommandPool, q->device->device, &pool, nullptr, &r->pool);
+  return KEEL_OK;
+}
+
+keel_rc EndPart(keel_queue q, keel_recording r) {
+  if (r->parts.empty()) return KEEL_OK;
+  HostBarrier(r->parts.back());
+  VULKAN_TRY(q->device, EndCommandBuffer, r->parts.back());
+  return KEEL_OK;
+}
+
+keel_rc BeginPart(keel_queue q, keel_recording r) {
+  keel_dev d = q->device;
   auto one = Typed<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
   one.commandPool = r->pool;
-  one.level = VK_COMMAND_BUFFER_LEVEL_SECONDARY;
   one.commandBufferCount = 1;
-  VULKAN_TRY(d, AllocateCommandBuffers, d->device, &one, &r->commands);
-  auto inheritance = Typed<VkCommandBufferInheritanceInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO);
+  VkCommandBuffer made;
+  VULKAN_TRY(d, AllocateCommandBuffers, d->device, &one, &made);
   auto begin = Typed<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
   begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;  // earlier replays may still execute
-  begin.pInheritanceInfo = &inheritance;
-  VULKAN_TRY(d, BeginCommandBuffer, r->commands, &begin);
+  VULKAN_TRY(d, BeginCommandBuffer, made, &begin);
+  r->parts.push_back(made);
+  r->launches = 0;
+  q->Barrier();
   return KEEL_OK;
 }
 
@@ -48,7 +59,7 @@ keel_rc StoreRelocations(keel_queue q, keel_recording r) {
 }
 
 keel_rc Finish(keel_queue q, keel_recording r) {
-  VULKAN_TRY(q->device, EndCommandBuffer, r->commands);
+  if (keel_rc rc = EndPart(q, r)) return rc;
   return StoreRelocations(q, r);
 }
 
@@ -60,8 +71,9 @@ void Relocate(keel_queue q, keel_recording r, const uint64_t* table) {
     vk().CmdUpdateBuffer(q->open, buffer, TableOffset() + at, std::min(kMostUpdate, bytes - at),
                          reinterpret_cast<const char*>(table) + at);
   q->Barrier();
-  const auto groups = static_cast<uint32_t>((r->relocations.size() + 63) / 64);
-  DispatchAt(q->device, q->open, r->relocate, r->memory.address, {std::min(groups, kMostGroups), 1, 1});
+  constexpr size_t kMostGroups = 65535;  // on every driver; the shader has a grid stride
+  const size_t groups = std::min((r->relocations.size() + 63) / 64, kMostGroups);
+  Dispatch(q->device, q->open, r->relocate, {&r->memory.address, 1}, static_cast<uint32_t>(groups));
   q->Barrier();
 }
 
@@ -70,7 +82,7 @@ void Relocate(keel_queue q, keel_recording r, const uint64_t* table) {
 keel_rc RecordBegin(keel_queue q, const uint64_t* table, uint32_t n) {
   auto* r = new keel_recording_s;
   r->table.assign(table, table + n);
-  if (keel_rc rc = OpenCommands(q, r)) return RecordingFree(q->device, r), rc;
+  if (keel_rc rc = OpenPool(q, r)) return RecordingFree(q->device, r), rc;
   q->recording = r;
   q->launched = false;
   q->last_barrier = 0;
@@ -82,11 +94,23 @@ keel_rc RecordBegin(keel_queue q, const uint64_t* table, uint32_t n) {
 keel_rc RecordEnd(keel_queue q, keel_recording* out) {
   keel_recording r = std::exchange(q->recording, nullptr);
   q->verified.Clear();
-  q->launched = q->open != nullptr;
+  q->launched = !q->IsEmpty();
   keel_rc rc = out ? Finish(q, r) : KEEL_OK;
   if (out && !rc) *out = r;
   if (!out || rc) RecordingFree(q->device, r);
   return rc;
+}
+
+keel_rc RecordingBuffer(keel_queue q, VkCommandBuffer* out, bool* begun) {
+  keel_recording r = q->recording;
+  *begun = r->parts.empty() || r->launches == (r->parts.size() == 1 ? kFirstLaunches : kMostLaunches);
+  if (*begun) {
+    if (keel_rc rc = EndPart(q, r)) return rc;
+    if (keel_rc rc = BeginPart(q, r)) return rc;
+  }
+  r->launches++;
+  *out = r->parts.back();
+  return KEEL_OK;
 }
 
 keel_rc Replay(keel_queue q, keel_recording r, const uint64_t* table, uint32_t n) {
@@ -94,7 +118,13 @@ keel_rc Replay(keel_queue q, keel_recording r, const uint64_t* table, uint32_t n
   VkCommandBuffer commands;
   if (keel_rc rc = q->ForAfterAll(&commands)) return rc;
   if (!r->relocations.empty()) Relocate(q, r, table);
-  vk().CmdExecuteCommands(commands, 1, &r->commands);
+  if (keel_rc rc = q->End()) return rc;
+  for (VkCommandBuffer part : r->parts) {
+    q->Append(part);
+    if (part != r->parts.back()) q->Cut();
+  }
+  q->launches = r->launches;
+  q->batch.ops.insert(q->batch.ops.end(), r->ops.begin(), r->ops.end());
   q->launched = true;
   q->last_barrier = 0;
   return KEEL_OK;

@@ -1,5 +1,5 @@
-// verifier.h: checks barriers independently of keel_call.depends, from the address ranges of operands. For tests
-// (KEEL_VULKAN_VERIFY).
+// verifier.h: checks barriers independently of keel_call.depends, from the address ranges of operands. For
+// tests (KEEL_VULKAN_VERIFY).
 #ifndef KEEL_PLUGINS_VULKAN_VERIFIER_H
 #define KEEL_PLUGINS_VULKAN_VERIFIER_H
 #include <algorithm>

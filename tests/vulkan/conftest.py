@@ -1,5 +1,6 @@
 """Shared by the tests of this folder: the package `keel` from the build's folder, with the plugin vulkan loaded. Without a driver
 every test is skipped, with the plugin's reason."""
+import ctypes
 import json
 import os
 import subprocess
@@ -13,6 +14,9 @@ BUILD = Path(os.environ.get("KEEL_BUILD", HERE.parents[1] / "build" / "release")
 PLUGIN = BUILD / "lib" / "keel" / "plugins" / "keel-vulkan.so"
 sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(BUILD / "python")]
 keel = pytest.importorskip("keel", reason="the package was not built: CMake found no nanobind")
+DRIVER = BUILD / "tests" / "vulkan" / "keel-vulkan-driver.so"
+os.environ["KEEL_VULKAN_LIBRARY"] = str(DRIVER)  # read when the plugin's devices are first counted
+os.environ.setdefault("KEEL_VULKAN_CACHE", "0")
 
 
 def reasons(report):
@@ -26,6 +30,51 @@ def loaded():
     keel.load_plugin(str(PLUGIN))
     if "vulkan:0" not in keel.devices():
         pytest.skip(f"no driver: {reasons(keel.report('plugins'))}")
+
+
+class Driver:
+    """The loader between the plugin and libvulkan (driver/driver.h): counts calls, and fails them."""
+
+    def __init__(self):
+        self.library = ctypes.CDLL(str(DRIVER))
+        self.library.driver_calls.restype = ctypes.c_uint64
+        self.library.driver_parts.restype = ctypes.c_uint64
+        self.library.driver_cache_bytes.restype = ctypes.c_uint64
+        self.library.driver_alive.restype = ctypes.c_int64
+        self.library.driver_fired.restype = ctypes.c_char_p
+
+    def calls(self, function):
+        return self.library.driver_calls(function.encode())
+
+    def parts(self):
+        """Parts of batches, over all calls of vkQueueSubmit2."""
+        return self.library.driver_parts()
+
+    def alive(self):
+        """Objects that were created and are not destroyed."""
+        return self.library.driver_alive()
+
+    def fail(self, function="", number=0, code=0):
+        self.library.driver_fail(function.encode(), ctypes.c_uint64(number), code)
+
+    def fired(self):
+        return self.library.driver_fired().decode()
+
+
+@pytest.fixture
+def driver(loaded):
+    made = Driver()
+    yield made
+    made.fail()
+
+
+@pytest.fixture
+def context(loaded):
+    """A context of the C API with a device of its own."""
+    import keel_abi
+    made = keel_abi.Context()
+    made.load_plugin(PLUGIN)
+    return made
 
 
 @pytest.fixture

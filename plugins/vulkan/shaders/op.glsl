@@ -11,9 +11,10 @@ uint64_t operand(uint i) { return Words(push.params).v[i]; }
 #define NUMBERS layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Numbers
 #define READ_NUMBERS Numbers(push.params + 8 * (OPERANDS + 3))
 int64_t read_index(uint64_t at, uint i, uint bytes) { return bytes == 8 ? Longs(at).v[i] : int64_t(Ints(at).v[i]); }
-// Whether an index is out of range. The first thread with one stores it in the fault bytes.
+// Whether an index is out of range. The first thread with one stores it in the fault bytes. Compares unsigned: lavapipe took a
+// negative i32 for an index in range.
 bool fails(int64_t index, uint bound) {
-  if (index >= 0 && index < int64_t(bound)) return false;
+  if (uint64_t(index) < uint64_t(bound)) return false;
   Fault fault = Fault(operand(OPERANDS + 1));
   if (atomicCompSwap(fault.code, 0u, uint(operand(OPERANDS + 2))) == 0u) {
     fault.bound = bound;
