@@ -44,7 +44,7 @@ void HostBarrier(VkCommandBuffer commands) {
   GlobalBarrier(commands, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
 }
 
-void Dispatch(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, std::span<const uint64_t> push,
+void EncodeDispatch(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, std::span<const uint64_t> push,
               uint32_t groups) {
   vk().CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
   vk().CmdPushConstants(commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
@@ -85,7 +85,7 @@ keel_rc Timestamp(keel_queue q, const keel_segment* to, uint64_t offset) {
   const uint64_t params[] = {to->address + offset, q->device->nanoseconds};
   VkPipeline convert;
   if (keel_rc rc = q->device->Pipeline(kClock, {}, &convert)) return rc;
-  Dispatch(q->device, commands, convert, params, 1);
+  EncodeDispatch(q->device, commands, convert, params, 1);
   q->Barrier();
   return KEEL_OK;
 }

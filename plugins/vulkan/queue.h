@@ -88,7 +88,7 @@ void GlobalBarrier(VkCommandBuffer commands, VkPipelineStageFlags2 to = VK_PIPEL
 // The last commands of a command buffer: results in host-visible memory become visible to the host.
 void HostBarrier(VkCommandBuffer commands);
 // A dispatch of a shader of the plugin itself.
-void Dispatch(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, std::span<const uint64_t> push,
+void EncodeDispatch(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, std::span<const uint64_t> push,
               uint32_t groups);
 
 inline constexpr uint32_t kMostLaunches = 100;  // of a part of a batch

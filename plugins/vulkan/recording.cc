@@ -73,7 +73,7 @@ void Relocate(keel_queue q, keel_recording r, const uint64_t* table) {
   q->Barrier();
   constexpr size_t kMostGroups = 65535;  // on every driver; the shader has a grid stride
   const size_t groups = std::min((r->relocations.size() + 63) / 64, kMostGroups);
-  Dispatch(q->device, q->open, r->relocate, {&r->memory.address, 1}, static_cast<uint32_t>(groups));
+  EncodeDispatch(q->device, q->open, r->relocate, {&r->memory.address, 1}, static_cast<uint32_t>(groups));
   q->Barrier();
 }
 
