@@ -39,34 +39,33 @@ std::string BytesOf(const Words& words) {
   return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t)};
 }
 
-// The words of kernel.h, with the buffers in the order: fault bytes, operands, results, parameters, table.
+// The parameters of plugins/vulkan/launch.h, with the buffers in the order: fault bytes, operands read, results, parameters.
 struct Parameters {
   const KernelSpec& spec;
   const keel_node& node;
   std::vector<std::string>* buffers;
 
   Words operator()(const Words& addresses) const {
-    const size_t n = spec.reads.size() + spec.body.results.size();
-    std::string &block = (*buffers)[n + 1], &table = (*buffers)[n + 2];
-    table = BytesOf(Words(addresses.begin() + 1, addresses.begin() + 1 + static_cast<int64_t>(n)));
-    Words words = {static_cast<uint64_t>(node.out[0].Count()), addresses[0], kFaultValue | KEEL_RANGE};
-    for (size_t i = 0; i < n; i++)
-      words.push_back(spec.indirect ? addresses[n + 2] + i * sizeof(uint64_t) : addresses[1 + i]);
+    const size_t n = spec.reads.size(), results = spec.body.results.size();
+    Words words(node.in.size());
+    for (size_t i = 0; i < n; i++) words[spec.reads[i]] = addresses[1 + i];
+    for (size_t i = 0; i < results; i++) words.push_back(addresses[1 + n + i]);
+    words.insert(words.end(), {0, addresses[0], kFaultValue | KEEL_RANGE, static_cast<uint64_t>(node.out[0].Count())});
     if (spec.strided) {
       const Words layout = Layout(spec, node);
       words.insert(words.end(), layout.begin(), layout.end());
     }
-    EXPECT_EQ(words.size(), keel_spirv::ParameterWords(spec));
+    std::string& block = (*buffers)[1 + n + results];
+    EXPECT_EQ(words.size() * sizeof(uint64_t), block.size());
     block = BytesOf(words);
-    return spec.in_push ? words : Words{addresses[n + 1]};
+    return {addresses[1 + n + results]};
   }
 };
 
 }  // namespace
 
 std::string Variant::Name() const {
-  return std::string(strided ? "strided" : "contiguous") + (wide_index ? " 64-bit" : " 32-bit") +
-         (in_push ? " push" : " pointer") + (indirect ? " indirect" : "");
+  return std::string(strided ? "strided" : "contiguous") + (wide_index ? " 64-bit" : " 32-bit");
 }
 
 KernelSpec SpecOf(const keel_node& node, const Variant& variant) {
@@ -79,12 +78,9 @@ KernelSpec SpecOf(const keel_node& node, const Variant& variant) {
   spec.body = needed_part(*body, body->results, &spec.reads);
   spec.strided = variant.strided;
   spec.wide_index = variant.wide_index;
-  spec.indirect = variant.indirect;
   spec.rank = std::max<uint32_t>(1, static_cast<uint32_t>(node.out[0].dims.size()));
   for (size_t i = 0; i < spec.reads.size(); i++)
     if (node.in[spec.reads[i]].Count() == 1) spec.ones |= uint64_t{1} << i;
-  spec.in_push = true;
-  spec.in_push = variant.in_push && keel_spirv::ParameterWords(spec) <= 16;  // Vulkan has 128 bytes at least
   return spec;
 }
 
@@ -98,8 +94,8 @@ std::vector<std::string> RunKernel(const keel_node& node, const Variant& variant
   for (size_t i = 0; i < spec.body.results.size(); i++)
     buffers.emplace_back(static_cast<size_t>(node.out[i].Bytes()), '\x5a');
   const size_t first = 1 + spec.reads.size(), n = spec.reads.size() + spec.body.results.size();
-  buffers.emplace_back(keel_spirv::ParameterWords(spec) * sizeof(uint64_t), '\0');
-  buffers.emplace_back(n * sizeof(uint64_t), '\0');
+  const size_t words = node.in.size() + spec.body.results.size() + 3 + keel_spirv::CountNumbers(spec);
+  buffers.emplace_back(words * sizeof(uint64_t), '\0');
   const Parameters parameters = {spec, node, &buffers};
   EXPECT_EQ(RunShader(kernel.words, kGroups, &buffers, parameters), "") << node.op;
   if (fault != nullptr) std::memcpy(fault, buffers[0].data(), sizeof(FaultBytes));

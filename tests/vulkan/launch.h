@@ -6,13 +6,13 @@
 
 namespace vulkan_test {
 
-// How the kernel finds its elements and parameters.
+// How the kernel finds its elements.
 struct Variant {
-  bool strided = false, wide_index = false, in_push = true, indirect = false;
+  bool strided = false, wide_index = false;
   std::string Name() const;
-  static Variant Of(uint32_t bits) { return {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) == 0, (bits & 8) != 0}; }
+  static Variant Of(uint32_t bits) { return {(bits & 1) != 0, (bits & 2) != 0}; }
 };
-constexpr uint32_t kVariants = 16;
+constexpr uint32_t kVariants = 4;
 
 struct FaultBytes {  // see keel_impl.h
   uint32_t code, bound;

@@ -9,7 +9,7 @@ namespace {
 using keel::plugin::Body;
 using keel::plugin::Step;
 
-constexpr uint32_t kBuiltInGroups = 24, kBuiltInThread = 28, kFirstAddress = 3;
+constexpr uint32_t kBuiltInGroups = 24, kBuiltInThread = 28;
 
 class Builder {
  public:
@@ -20,13 +20,14 @@ class Builder {
     if (!Check()) return made_;
     const Id triple = m.Vector(m.Unsigned(32), 3);
     const Id thread = m.BuiltIn(kBuiltInThread, triple), groups = m.BuiltIn(kBuiltInGroups, triple);
-    push_ = m.PushWords(s_.in_push ? ParameterWords(s_) : 1);
+    const Id push = m.PushWords(1), u64 = m.Unsigned(64);
     m.Label(m.New());
-    if (!s_.in_push) words_ = PushWord(0);
+    const Id at = m.Emit(kAccessChain, m.Pointer(kPushConstant, u64), {push, m.U32(0), m.U32(0)});
+    words_ = {&code_, m.Emit(kLoad, u64, {at}), Reg::kU64};
     ReadParameters();
     const Reg reg = s_.wide_index ? Reg::kU64 : Reg::kU32;
     const Value first = Index(FirstOf(thread, triple)), step = Index(FirstOf(groups, triple) * s_.group_size);
-    const Value count = s_.wide_index ? Parameter(0) : Narrow(Parameter(0));
+    const Value count = Number(0);
     code_.While({Value{&code_, first.id, reg}}, [&](const Code::State& i) { return i[0] < count; },
                 [&](const Code::State& i) -> Code::State {
                   Element(i[0]);
@@ -58,29 +59,17 @@ class Builder {
     return {&code_, m.Emit(kCompositeExtract, m.Unsigned(32), {all, 0}), Reg::kU32};
   }
 
-  // ---- parameters
-  Value PushWord(uint32_t i) {
-    Module& m = code_.module;
-    const Id u64 = m.Unsigned(64);
-    const Id at = m.Emit(kAccessChain, m.Pointer(kPushConstant, u64), {push_, m.U32(0), m.U32(i)});
-    return {&code_, m.Emit(kLoad, u64, {at}), Reg::kU64};
-  }
-  Value Parameter(uint32_t i) {
-    return s_.in_push ? PushWord(i) : code_.Load(words_ + 8.0 * i, 64, Reg::kU64);
+  // ---- parameters: operands, results, scratch, fault bytes, code, numbers
+  uint32_t Scratch() const { return s_.body.n_operands + static_cast<uint32_t>(s_.body.results.size()); }
+  Value Parameter(uint32_t i) { return code_.Load(words_ + 8.0 * i, 64, Reg::kU64); }
+  Value Number(uint32_t i) {
+    const Value v = Parameter(Scratch() + 3 + i);
+    return s_.wide_index ? v : Narrow(v);
   }
   void ReadParameters() {
-    const uint32_t n = static_cast<uint32_t>(s_.reads.size() + s_.body.results.size());
-    for (uint32_t i = 0; i < n; i++) {
-      const Value address = Parameter(kFirstAddress + i);
-      addresses_.push_back(s_.indirect ? code_.Load(address, 64, Reg::kU64) : address);
-    }
-    if (s_.strided) {
-      const uint32_t words = s_.rank * (1 + static_cast<uint32_t>(s_.reads.size()));
-      for (uint32_t i = 0; i < words; i++) {
-        const Value v = Parameter(kFirstAddress + n + i);
-        layout_.push_back(s_.wide_index ? v : Narrow(v));
-      }
-    }
+    for (uint32_t operand : s_.reads) addresses_.push_back(Parameter(operand));
+    for (uint32_t i = s_.body.n_operands; i < Scratch(); i++) addresses_.push_back(Parameter(i));
+    for (uint32_t i = 1; i < CountNumbers(s_); i++) layout_.push_back(Number(i));
   }
 
   // ---- one element
@@ -138,10 +127,10 @@ class Builder {
     code_.If(condition, [&] {
       Module& m = code_.module;
       const Id u32 = m.Unsigned(32), device = m.U32(1), relaxed = m.U32(0);
-      const Value slot = Parameter(1);
+      const Value slot = Parameter(Scratch() + 1);
       const Id at = m.Emit(kConvertUToPtr, m.Pointer(kPhysicalStorageBuffer, u32), {slot.id});
       const Id old = m.Emit(kAtomicCompareExchange, u32,
-                            {at, device, relaxed, relaxed, Narrow(Parameter(2)).id, m.U32(0)});
+                            {at, device, relaxed, relaxed, Narrow(Parameter(Scratch() + 2)).id, m.U32(0)});
       code_.If(Value{&code_, old, Reg::kU32} == 0, [&] {
         code_.Store(slot + 4, 32, code_.U32(0));
         code_.Store(slot + 8, 64, index);
@@ -152,7 +141,6 @@ class Builder {
   const KernelSpec& s_;
   Code code_;
   Kernel made_;
-  Id push_ = 0;
   Value words_;
   std::vector<Value> addresses_, layout_;
   std::vector<keel_dt> used_;
@@ -162,10 +150,8 @@ class Builder {
 
 Kernel MakeKernel(const KernelSpec& spec) { return Builder(spec).Make(); }
 
-uint32_t ParameterWords(const KernelSpec& s) {
-  const uint32_t reads = static_cast<uint32_t>(s.reads.size());
-  const uint32_t layout = s.strided ? s.rank * (1 + reads) : 0;
-  return kFirstAddress + reads + static_cast<uint32_t>(s.body.results.size()) + layout;
+uint32_t CountNumbers(const KernelSpec& s) {
+  return 1 + (s.strided ? s.rank * (1 + static_cast<uint32_t>(s.reads.size())) : 0);
 }
 
 const std::vector<keel::plugin::OwnOp>& OwnOps() {

@@ -3,18 +3,9 @@
 // The shader has the entry point `main`, group size (group_size, 1, 1), no descriptors, and traverses the
 // iteration space with a grid-stride loop: any number of groups along x computes all elements.
 //
-// Parameters are 64-bit words, little-endian; rank, n_in and n_out are those of the spec:
-//   word 0                  number of elements of the iteration space
-//   word 1                  device address of the run's fault bytes (read only if the kernel may fail)
-//   word 2                  keel_call.fault | KEEL_RANGE (the same)
-//   words 3 ...             device address of the first element of each operand in spec.reads, in that order
-//   then                    device address of each result, in the order of body.results
-//   strided only: `rank` words: sizes of the dims, the last one varying fastest, then for each operand in
-//                           spec.reads `rank` words: its strides in elements, 0 where it is broadcast
-// (keel_host.merge_dims gives these.) Results are contiguous and have the shape of the iteration space.
-// With spec.in_push the words are the push constants themselves, of ParameterWords() * 8 bytes; otherwise the
-// push constants are one word: the device address of the words, 8-byte aligned.
-// With spec.indirect each address of an operand or result is instead the address of a word that holds it.
+// Its parameters are those of each shader (../launch.h), with these numbers, as u64: the elements of the iteration space; for a
+// strided kernel then the sizes of its `rank` dims, the last one varying fastest, and for each operand in spec.reads its `rank`
+// strides, in elements (keel_host.merge_dims gives these). Results are contiguous and have the shape of the iteration space.
 //
 // The plain index is u32: the number of elements plus the number of threads, and each operand's offset, must
 // be below 2^32; otherwise set wide_index.
@@ -34,9 +25,7 @@ struct KernelSpec {
   uint64_t ones = 0;            // by position in `reads`; contiguous kernels only
   uint32_t rank = 0;            // 1 to 8; strided kernels only
   bool wide_index = false;
-  bool in_push = true;
-  bool indirect = false;
-  uint32_t group_size = 256;
+  uint32_t group_size = 64;
 };
 
 struct Kernel {
@@ -47,7 +36,8 @@ struct Kernel {
 };
 
 Kernel MakeKernel(const KernelSpec& spec);
-uint32_t ParameterWords(const KernelSpec& spec);
+// Numbers of the parameters.
+uint32_t CountNumbers(const KernelSpec& spec);
 
 // Composite ops that a body may contain, for read_body.
 const std::vector<keel::plugin::OwnOp>& OwnOps();
