@@ -96,7 +96,8 @@ void Check(keel::Context& context, const Program& program, const std::string& de
   std::vector<uint32_t> variables(kVariables);
   bool yes = true;
   keel::Array flag = keel::Array::of<bool>(context, {}, std::span(&yes, 1));
-  auto is = [&](const keel::Array& got, uint32_t wanted, const std::string& name) {
+  auto is = [&](const keel::Array& there, uint32_t wanted, const std::string& name) {
+    const keel::Array got = there.to(context, "");
     EXPECT_EQ(std::vector<int32_t>(got.values<int32_t>().begin(), got.values<int32_t>().end()),
               std::vector<int32_t>(40, static_cast<int32_t>(wanted)))
         << name << " on " << device << ", level " << level << "\n"

@@ -67,8 +67,8 @@ keel_rc keel_graph_rule(keel_graph* g, const char* rule, keel_error** err) {
 keel_rc keel_graph_constant(keel_graph* g, const char* name, keel_array* array, keel_value* out,
                             keel_error** err) {
   return Guard(err, "graph array out", {g, array, out}, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedHostMemory("a constant", array));
-    ASSIGN_OR_RETURN(Constant constant, BuildConstant(name, ArrayRef::Share(array)));
+    ASSIGN_OR_RETURN(ArrayRef there, InHostMemory("a constant", array));
+    ASSIGN_OR_RETURN(Constant constant, BuildConstant(name, std::move(there)));
     std::lock_guard lock(g->owner->mutex);
     return Give(g->graph->AddConstant(std::move(constant)), out);
   });

@@ -26,7 +26,8 @@ std::shared_ptr<const void> CopyBytes(const void* bytes, uint64_t size) {
 absl::Status CopyConstants(const std::string& stem, std::span<keel_array* const> arrays,
                            std::vector<Constant>* out) {
   for (size_t i = 0; i < arrays.size(); i++) {
-    ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(arrays[i]->view));
+    ASSIGN_OR_RETURN(ArrayRef there, InHostMemory("a case's array", arrays[i]));
+    ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(there->view));
     out->push_back(ConstantOf(absl::StrCat(stem, i), std::move(copy)));
   }
   return absl::OkStatus();
@@ -99,8 +100,8 @@ keel_rc keel_module_import(keel_context* c, const char* path, const keel_kv* opt
         std::vector<ArrayRef> rows;
         std::vector<keel_tensor> values;
         for (uint32_t i = 0; i < n_fixed; i++) {
-          RETURN_IF_ERROR(NeedHostMemory(absl::StrCat("the value of \"", fixed_names[i], "\""), fixed[i]));
-          ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(fixed[i]->view));
+          ASSIGN_OR_RETURN(ArrayRef there, InHostMemory(absl::StrCat("the value of \"", fixed_names[i], "\""), fixed[i]));
+          ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(there->view));
           values.push_back(copy->view);
           rows.push_back(std::move(copy));
         }
@@ -142,8 +143,6 @@ keel_rc keel_module_add_case(keel_module* m, const char* name, const char* entry
   return GuardModule(
       m, err, "module name in[n_in]* expected[n_expected]*", {m, name, in, n_in, expected, n_expected},
       [&](Module& module) -> absl::Status {
-        for (std::span<keel_array* const> side : {std::span(in, n_in), std::span(expected, n_expected)})
-          for (keel_array* array : side) RETURN_IF_ERROR(NeedHostMemory("a case's array", array));
         std::vector<Constant> inputs, results;
         RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".in"), {in, n_in}, &inputs));
         RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".out"), {expected, n_expected}, &results));

@@ -64,11 +64,20 @@ static inline keel_array* apply(const char* op, keel_array* a, keel_array* b) {
   return out;
 }
 
+/* The array in host memory, in place of one that a device may have; takes ownership of it. */
+static inline keel_array* on_host(keel_array* a) {
+  keel_array* here = NULL;
+  check(keel_array_to(context, a, NULL, &here, &error));
+  keel_array_free(a);
+  return here;
+}
+
 /* Whether the array has this dtype and these elements (of 4 bytes). Takes ownership of the array. */
 static inline int is(keel_array* a, keel_dt dtype, int64_t n, const void* wanted) {
   keel_tensor t;
   int64_t size = 1;
   int same, d;
+  a = on_host(a);
   keel_array_tensor(a, &t);
   for (d = 0; d < t.ndim; d++) size *= t.shape[d];
   same = size == n && ((uint32_t)t.dtype.code | (uint32_t)t.dtype.bits << 8 | 1u << 16) == dtype &&

@@ -60,7 +60,7 @@ TEST_P(Indexing, BadOnesAreNamed) {
   EXPECT_TRUE(Has(Failure([&] { t[{0, -5}]; }), "index -5 is out of range for dim 0 of i32[4]"));
   EXPECT_TRUE(Has(Failure([&] { t[{0, 0, 0}]; }), "t[...]: 3 indices for i32[3, 4] (index_test.cc:"));
   EXPECT_TRUE(Has(Failure([&] { t[Slice{{}, {}, -1}]; }), "step -1 is below 1"));
-  EXPECT_TRUE(Has(Failure([&] { t[Tensor{7}]; }), "index 7 is not in [0, 3)"));
+  EXPECT_TRUE(Has(Failure([&] { t[Tensor{7}].values<int32_t>(); }), "index 7 is not in [0, 3)"));
 }
 
 TEST_P(Indexing, TracedWithUnknownSizes) {

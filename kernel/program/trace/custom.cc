@@ -166,13 +166,8 @@ absl::StatusOr<Results> Tape::Custom(const CustomGradientRequest& request) {
     in.push_back(array.get());
   }
   for (keel_array* y : request.ys) {
-    RETURN_IF_ERROR(NeedHostMemory("a result with a custom gradient", y));
-    RetainArray(y);
-    absl::StatusOr<ArrayRef> wrapped = WrapArray(
-        y->view, [](void* of) { ReleaseArray(static_cast<keel_array*>(of)); }, y);
-    if (!wrapped.ok()) ReleaseArray(y);
-    RETURN_IF_ERROR(wrapped.status());
-    same.push_back(*std::move(wrapped));
+    ASSIGN_OR_RETURN(ArrayRef shared, ShareElements(y));
+    same.push_back(std::move(shared));
   }
   Record(context_->gradients.Share(Taped::Of(module, graph, std::move(feeds), graph->results)), device_, in,
          Raw(same));

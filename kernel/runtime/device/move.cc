@@ -5,6 +5,10 @@ namespace {
 
 void DropBlock(void* arg) {
   std::unique_ptr<DeviceBlock> block(static_cast<DeviceBlock*>(arg));
+  if (block->shared) {
+    for (int queue = 0; queue < kQueues; queue++) block->shared->device_block()->Use(queue, block->used[queue]);
+    return;
+  }
   if (block->foreign.empty()) return block->home->pool().Free(block->piece, block->Last());
   block->foreign.front().last = block->Last();
   block->home->ReleaseWhenDone(block->foreign);
@@ -84,6 +88,22 @@ absl::StatusOr<ArrayRef> WrapOnDevice(Accelerator& device, const keel_tensor& t,
   made.foreign.front().release = release;  // not before: on failure the caller keeps the tensor
   made.foreign.front().arg = arg;
   return array;
+}
+
+absl::StatusOr<ArrayRef> ShareElements(keel_array* array) {
+  ArrayRef shared = ArrayRef::Share(array);
+  if (DeviceBlock* of = array->device_block()) {
+    BlockOwner block(new DeviceBlock(of->home));
+    block->piece = of->piece;
+    block->written = of->written;
+    block->outcome = of->outcome;
+    block->shared = std::move(shared);
+    return HeaderOf(std::move(block), array->dtype, array->shape());
+  }
+  ASSIGN_OR_RETURN(ArrayRef made, WrapArray(
+      array->view, [](void* of) { ReleaseArray(static_cast<keel_array*>(of)); }, array));
+  (void)shared.Detach();  // the new array's
+  return made;
 }
 
 absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array) {
@@ -196,6 +216,11 @@ absl::Status NeedHostMemory(std::string_view what, const keel_array* array) {
       Error(absl::StatusCode::kFailedPrecondition, std::string(what), " is in the memory of device ",
             DeviceOf(array), "; expected an array in host memory"),
       kErrorHint, "copy it with keel_array_to(..., NULL, ...)");
+}
+
+absl::StatusOr<ArrayRef> InHostMemory(std::string_view what, keel_array* array) {
+  if (array->symbolic()) return NeedHostMemory(what, array);
+  return MoveTo(array, nullptr);
 }
 
 std::string DeviceOf(const keel_array* array) {

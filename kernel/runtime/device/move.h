@@ -16,6 +16,7 @@ struct DeviceBlock {
   std::atomic<uint64_t> used[kQueues] = {};  // last batches that read or write them
   std::shared_ptr<RunOutcome> outcome;       // of the run that computes the bytes; null: OK
   std::list<Foreign> foreign;                // one entry: memory of another owner; none: of the pool
+  ArrayRef shared;                           // the array whose memory this is (ShareElements); null: its own
 
   void Use(int queue, uint64_t batch);  // records work that uses the block
   Batches Last() const { return {{used[0].load(), used[1].load(), used[2].load()}}; }
@@ -29,6 +30,8 @@ absl::StatusOr<ArrayRef> NewDeviceArray(Accelerator& device, DType dtype, std::s
 // longer uses it. Unimplemented: the device does not have this memory. On failure release is not called.
 absl::StatusOr<ArrayRef> WrapOnDevice(Accelerator& device, const keel_tensor& tensor, ReleaseFn release,
                                       void* arg);
+// Another array with the same elements, in host or device memory.
+absl::StatusOr<ArrayRef> ShareElements(keel_array* array);
 // A new array, whose copy may still be in flight; strided arrays become row-major.
 absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array);
 // To the host; waits. The error of the run that computes the array, if it failed.
@@ -41,6 +44,8 @@ absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device);  // null: ho
 absl::Status WaitFor(keel_array* array);
 // The error for code that reads host memory only; OK if the array is in host memory.
 absl::Status NeedHostMemory(std::string_view what, const keel_array* array);
+// The array itself, or a copy of one in device memory. what: for the error of a symbolic array.
+absl::StatusOr<ArrayRef> InHostMemory(std::string_view what, keel_array* array);
 std::string DeviceOf(const keel_array* array);  // "hostile:0"; "" for host memory
 
 }  // namespace keel

@@ -1,12 +1,30 @@
 // device_observe.cc: errors of launches, and observed runs. Normal runs are in
 // device_runner.cc.
 #include <algorithm>
+#include <set>
 
 #include "kernel/runtime/plan/calls.h"
 #include "kernel/runtime/plan/device_runner.h"
 #include "kernel/runtime/plan/step.h"
 
 namespace keel {
+
+namespace {
+
+// What a launch found if it reports no index: the catalogue says it, unless ops of a fused body may fail differently.
+std::string_view WithoutIndex(const Step& step) {
+  std::set<std::string_view> texts;
+  auto add = [&](const OpDef& op) {
+    for (std::string_view name : {"zero", "empty"}) texts.insert(FailText(op, name));
+  };
+  add(*step.op);
+  if (step.body)
+    for (const Body::Node& node : step.body->nodes) add(*node.op);
+  texts.erase("");
+  return texts.size() == 1 ? *texts.begin() : "an index out of range or a division by zero";
+}
+
+}  // namespace
 
 absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string& device) {
   auto code = static_cast<absl::StatusCode>(fault.word & 0xff);
@@ -16,7 +34,7 @@ absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string
       Error(code,
             code != absl::StatusCode::kOutOfRange ? absl::StrCat("bad data (code ", fault.word & 0xff, ")")
             : fault.bound ? absl::StrCat("index ", fault.index, " is not in [0, ", fault.bound, ")")
-                          : "an index out of range or a division by zero",
+                          : std::string(WithoutIndex(step)),
             ", found by device ", device, " during the launch");
   return Annotate(StepError(status, step), kErrorPlugin, step.impl->plugin->name);
 }

@@ -94,9 +94,21 @@ class Array {
     }
     return true;
   }
-  /// The elements, borrowed; Error KEEL_INVALID unless the array is contiguous and its dtype is that of T.
+  /// "cuda:0"; "" for host memory.
+  std::string device() const { return keel_array_device(p_); }
+  /// A copy on a device, or with "" in host memory; the same array if it is already there.
+  Array to(const Context& context, const std::string& device) const {
+    keel_array* out = nullptr;
+    call(keel_array_to, context.get(), p_, device.empty() ? nullptr : device.c_str(), &out);
+    return Array(out);
+  }
+  /// The elements, borrowed; Error KEEL_INVALID unless the array is contiguous and its dtype is that of T,
+  /// KEEL_PRECONDITION if it is in the memory of a device.
   template <class T>
   std::span<T> values() const {
+    if (!device().empty())
+      throw Error(KEEL_PRECONDITION, "values(): the array is in the memory of device " + device(),
+                  "copy it to host memory first: array.to(context, \"\")");
     if (dtype() != dtype_of<T> || !contiguous())
       throw Error(KEEL_INVALID, "values(): the array is " + std::string(dtype_name(dtype())) +
                                     ", requested " + std::string(dtype_name(dtype_of<T>)) +
