@@ -175,7 +175,10 @@ static void T15(void) { errors(1, 3); }
 static void T17(void) {
   keel_array *x = f32s(1, 1, 1, kOneTwo), *one = i32(1), *out = NULL;
   keel_error* e = NULL;
-  EXPECT(try_apply("gather", x, one, &out, &e) == KEEL_RANGE);
+  if (try_apply("gather", x, one, &out, &e) == KEEL_OK) { /* a device with memory of its own: found later */
+    EXPECT(*memory_of_device() && keel_array_wait(out, &e) == KEEL_RANGE);
+    keel_array_free(out);
+  }
   EXPECT(strstr(keel_error_text(e, KEEL_ERROR_MESSAGE), "index 1 is not in [0, 1)") != NULL);
   keel_error_free(e), keel_array_free(x), keel_array_free(one);
 }

@@ -97,12 +97,13 @@ static int plan_has(keel_function* f, keel_array** in, const char* part) {
 static int is_right(keel_array* y) {
   keel_tensor t;
   int64_t i;
-  y = on_host(y);
+  int right;
+  y = on_host(keel_array_retain(y));
   keel_array_tensor(y, &t);
-  if (t.ndim != 2 || t.shape[0] != kImages || t.shape[1] != 10) return 0;
-  for (i = 0; i < kImages * 10; i++)
-    if (((float*)t.data)[i] != kLogit) return 0;
-  return 1;
+  right = t.ndim == 2 && t.shape[0] == kImages && t.shape[1] == 10;
+  for (i = 0; right && i < kImages * 10; i++) right = ((float*)t.data)[i] == kLogit;
+  keel_array_free(y);
+  return right;
 }
 
 /* ---- the examples */

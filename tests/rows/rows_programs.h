@@ -64,6 +64,10 @@ static inline keel_array* apply(const char* op, keel_array* a, keel_array* b) {
   return out;
 }
 
+/* The device's name in keel_array_device: "" for a device that computes in host memory. */
+static inline const char* memory_of_device(void) {
+  return strncmp(device, "cpu", 3) == 0 || strncmp(device, "reference", 9) == 0 ? "" : device;
+}
 /* The array in host memory, in place of one that a device may have; takes ownership of it. */
 static inline keel_array* on_host(keel_array* a) {
   keel_array* here = NULL;

@@ -46,6 +46,28 @@ TEST_P(Rows, V10_T4_TracedEqualsEager) {
   EXPECT_EQ(Printed(original), "[[12.]]");
   EXPECT_EQ(Printed(traced), "[[12.]]");
 }
+
+TEST_P(Rows, V3_TheSameCodeOnOtherHardware) {
+  auto f = keel::function("a_regular_function", ARegularFunction);
+  Tensor x = {{2.}}, y = {{4.}}, b = {{4.}};
+  for (const Tensor& result : {ARegularFunction(x, y, b), f(x, y, b)}) {
+    EXPECT_EQ(result.device(), sdk_test::MemoryOf(GetParam()));
+    EXPECT_EQ(Printed(result), "[[12.]]");
+  }
+}
+
+// Ops of a scope are placed on its device: at once, and in a function that is placed elsewhere.
+TEST_P(Rows, Z11_DevicesByName) {
+  auto f = keel::function("f", [](const Tensor& x) {
+    keel::Scope on = keel::device("reference:0");
+    return x + 1;
+  });
+  Tensor x = {1, 2};
+  EXPECT_EQ(Printed(f(x)), "[2 3]");
+  const bool placed = f.concrete(x).text().find("@\"reference:0\"") != std::string::npos;
+  EXPECT_EQ(placed, GetParam() != "reference") << f.concrete(x).text();
+  EXPECT_TRUE(sdk_test::Has(sdk_test::Failure([] { keel::Scope nowhere = keel::device("gpu:7"); }), "no device \"gpu:7\""));
+}
 TEST_P(Rows, V5_RunsWithoutPython) {
   std::ifstream maps("/proc/self/maps");
   ASSERT_TRUE(maps.is_open());
@@ -304,6 +326,8 @@ Tensor UnusedReturn(const Tensor& x) {
 TEST_P(Rows, T17_EagerGatherOutOfRangeFails) {
   try {
     UnusedReturn(Tensor{0.});
+    EXPECT_NE(sdk_test::MemoryOf(GetParam()), "");
+    keel::gather(Tensor{0.}, {1}).values<double>();  // a device with memory of its own says so where a result is read
     FAIL();
   } catch (const keel::Error& e) {
     EXPECT_EQ(e.code(), KEEL_RANGE) << e.what();

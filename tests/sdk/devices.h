@@ -23,6 +23,11 @@ inline std::vector<std::string> Devices() {
   return names;
 }
 
+// What Tensor::device() says of results of the device: "" if it computes in host memory.
+inline std::string MemoryOf(const std::string& device) {
+  return device == "cpu" || device == "reference" ? "" : device + ":0";
+}
+
 using keel_test::Failure;
 using keel_test::Has;
 
