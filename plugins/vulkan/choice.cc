@@ -2,8 +2,10 @@
 #include "choice.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 namespace vulkan {
 namespace {
@@ -39,19 +41,71 @@ std::string Lacks(const Api& api, VkPhysicalDevice device, const VkPhysicalDevic
       {f.v12.timelineSemaphore, "timelineSemaphore"}, {f.v12.scalarBlockLayout, "scalarBlockLayout"},
       {f.v13.synchronization2, "synchronization2"},   {f.v13.maintenance4, "maintenance4"}};
   for (auto [has, name] : needed)
-    if (!has) return std::string("has not the feature ") + name;
+    if (!has) return std::string("lacks the feature ") + name;
   return "";
 }
 
 bool IsSoftware(const VkPhysicalDeviceProperties& p) { return p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
+struct Identity {
+  std::string name, uuid;  // 32 hexadecimal digits
+};
+
+Identity IdentityOf(const Api& api, VkPhysicalDevice device) {
+  auto ids = Typed<VkPhysicalDeviceIDProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
+  auto properties = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+  properties.pNext = &ids;
+  api.GetPhysicalDeviceProperties2(device, &properties);
+  Identity identity = {properties.properties.deviceName, ""};
+  for (uint8_t byte : ids.deviceUUID)
+    for (int digit : {byte >> 4, byte & 15}) identity.uuid += "0123456789abcdef"[digit];
+  return identity;
+}
+
+std::string Lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+bool IsSelected(const Identity& device, size_t index, std::string wanted) {
+  if (wanted == std::to_string(index)) return true;
+  wanted = Lower(wanted);
+  if (Lower(device.name).find(wanted) != std::string::npos) return true;
+  std::erase(wanted, '-');
+  return wanted.size() >= 4 && device.uuid.starts_with(wanted);
+}
+
+// Keeps the devices that settings().devices selects: a list with commas.
+std::string Select(Api* api) {
+  const std::string& all = settings().devices;
+  if (all.empty()) return "";
+  const std::vector<VkPhysicalDevice> found = std::exchange(api->devices, {});
+  std::string known;
+  for (size_t begin = 0; begin <= all.size();) {
+    const size_t end = std::min(all.find(',', begin), all.size());
+    for (size_t i = 0; i < found.size(); i++)
+      if (end > begin && IsSelected(IdentityOf(*api, found[i]), i, all.substr(begin, end - begin)) &&
+          std::ranges::find(api->devices, found[i]) == api->devices.end())
+        api->devices.push_back(found[i]);
+    begin = end + 1;
+  }
+  if (!api->devices.empty()) return "";
+  for (size_t i = 0; i < found.size(); i++) {
+    const Identity device = IdentityOf(*api, found[i]);
+    known += (i ? "; " : "") + std::to_string(i) + ": " + device.name + ", UUID " + device.uuid;
+  }
+  return "KEEL_VULKAN_DEVICES='" + all +
+         "' selects no device; expected indices, UUIDs or parts of names of: " + known;
+}
+
 }  // namespace
 
 std::string ListDevices(Api* api) {
   uint32_t n = 0;
-  api->EnumeratePhysicalDevices(api->instance, &n, nullptr);
+  VkResult result = api->EnumeratePhysicalDevices(api->instance, &n, nullptr);
   std::vector<VkPhysicalDevice> found(n), software;
-  api->EnumeratePhysicalDevices(api->instance, &n, found.data());
+  if (!result) result = api->EnumeratePhysicalDevices(api->instance, &n, found.data());
+  if (result) return "vkEnumeratePhysicalDevices gave " + std::to_string(result);
   std::string why;
   for (VkPhysicalDevice device : found) {
     VkPhysicalDeviceProperties properties;
@@ -63,9 +117,25 @@ std::string ListDevices(Api* api) {
       why += (why.empty() ? "" : "; ") + (properties.deviceName + (" " + lack));
   }
   api->devices.insert(api->devices.end(), software.begin(), software.end());
-  if (!api->devices.empty()) return "";
+  if (!api->devices.empty()) return Select(api);
   return n ? why : "libvulkan found no driver with a device; install the GPU's Vulkan driver";
 }
+
+namespace {
+
+bool HasSubgroups(VkPhysicalDevice device) {
+  auto ids =
+      Typed<VkPhysicalDeviceVulkan11Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
+  auto properties = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+  properties.pNext = &ids;
+  vk().GetPhysicalDeviceProperties2(device, &properties);
+  const VkSubgroupFeatureFlags needed = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
+                                        VK_SUBGROUP_FEATURE_BALLOT_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+  return !settings().no_subgroups && (ids.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+         (ids.subgroupSupportedOperations & needed) == needed;
+}
+
+}  // namespace
 
 Optional OptionalFeatures(VkPhysicalDevice device) {
   const Features f(vk(), device);
@@ -74,7 +144,8 @@ Optional OptionalFeatures(VkPhysicalDevice device) {
           f.v12.storageBuffer8BitAccess == VK_TRUE,
           f.v11.storageBuffer16BitAccess == VK_TRUE,
           f.v12.shaderInt8 == VK_TRUE,
-          f.all.features.shaderInt16 == VK_TRUE};
+          f.all.features.shaderInt16 == VK_TRUE,
+          HasSubgroups(device)};
 }
 
 Families ChooseFamilies(const Api& api, VkPhysicalDevice device) {

@@ -5,13 +5,15 @@
 
 namespace vulkan {
 
-// Fills api->devices, GPUs first. Returns why no device is usable, or "".
+// Fills api->devices: those that settings().devices selects, in its order; else all, GPUs first. Returns why
+// no device is usable, or "".
 std::string ListDevices(Api* api);
 void Describe(VkPhysicalDevice device, keel_device_info* out);
 
-// Features that only some ops need.
+// Features that only some ops need. subgroups: arithmetic and shuffles of subgroups in compute shaders.
 struct Optional {
-  bool f64 = false, f16 = false, storage8 = false, storage16 = false, i8 = false, i16 = false;
+  bool f64 = false, f16 = false, storage8 = false, storage16 = false, i8 = false, i16 = false,
+       subgroups = false;
 };
 Optional OptionalFeatures(VkPhysicalDevice device);
 

@@ -101,9 +101,10 @@ void keel_queue_s::Barrier() {
 
 // Launch numbers begin again at 1; last_barrier counts like them.
 bool keel_queue_s::NeedsBarrier(const keel_call* call) const {
+  static const bool drops = vulkan::settings().plant == "barrier";
   if (vulkan::settings().barriers) return true;
   if (call->number == 1) return launched || !transfers.empty();
-  return call->depends > last_barrier && !vulkan::settings().plant_missing;
+  return call->depends > last_barrier && !drops;
 }
 
 keel_rc keel_queue_s::ForLaunch(const keel_call* call, const char* op, VkCommandBuffer* out) {

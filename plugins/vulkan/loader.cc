@@ -10,10 +10,12 @@
 namespace vulkan {
 namespace {
 
-VKAPI_ATTR VkBool32 VKAPI_CALL Report(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
+// A call with an error is not passed to the driver.
+VKAPI_ATTR VkBool32 VKAPI_CALL Report(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                      VkDebugUtilsMessageTypeFlagsEXT,
                                       const VkDebugUtilsMessengerCallbackDataEXT* message, void*) {
   Complain("validation", message->pMessage);
-  return VK_FALSE;
+  return severity == VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
 }
 
 struct Wanted {
@@ -38,6 +40,7 @@ struct Wanted {
     messages.messageType =
         VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
     messages.pfnUserCallback = Report;
+    if (settings().gpu_assisted) order = VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT;
     features.pNext = &messages;
     features.enabledValidationFeatureCount = 1;
     features.pEnabledValidationFeatures = &order;
@@ -60,7 +63,7 @@ std::string WhyNoInstance(VkResult result) {
     return "libvulkan found no driver (vkCreateInstance gave -9); install the GPU's Vulkan driver, or "
            "mesa-vulkan-drivers for the processor";
   if (result == VK_ERROR_LAYER_NOT_PRESENT)
-    return "KEEL_VULKAN_VALIDATE is set and VK_LAYER_KHRONOS_validation is not installed; install "
+    return "KEEL_VULKAN_VALIDATE is set but VK_LAYER_KHRONOS_validation is not installed; install "
            "vulkan-validationlayers";
   return "vkCreateInstance gave " + std::to_string(result);
 }
@@ -84,26 +87,41 @@ std::string Open(Api* api) {
   return ListDevices(api);
 }
 
-bool IsSet(const char* name) {
+std::string Variable(const char* name) {
   const char* value = secure_getenv(name);
-  return value && *value && std::string(value) != "0";
+  return value ? value : "";
+}
+bool IsSet(const char* name) {
+  const std::string value = Variable(name);
+  return !value.empty() && value != "0";
+}
+
+std::string CacheFolder() {
+  if (Variable("KEEL_VULKAN_CACHE") == "0") return "";
+  const std::string cache = Variable("XDG_CACHE_HOME"), home = Variable("HOME");
+  if (cache.starts_with('/')) return cache + "/keel";
+  return home.starts_with('/') ? home + "/.cache/keel" : "";
 }
 
 }  // namespace
 
 const Settings& settings() {
-  static const Settings read = [] {
+  static const Settings& read = *new Settings([] {
     Settings s;
-    if (const char* path = secure_getenv("KEEL_VULKAN_LIBRARY")) s.library = path;
+    s.library = Variable("KEEL_VULKAN_LIBRARY");
+    s.devices = Variable("KEEL_VULKAN_DEVICES");
+    s.cache = CacheFolder();
+    s.plant = Variable("KEEL_VULKAN_PLANT");
     s.validate = IsSet("KEEL_VULKAN_VALIDATE");
-    s.fences = IsSet("KEEL_VULKAN_FENCES");
+    s.gpu_assisted = Variable("KEEL_VULKAN_VALIDATE") == "gpu";
+    s.fences = IsSet("KEEL_VULKAN_FENCES") || s.gpu_assisted;
     s.one_queue = IsSet("KEEL_VULKAN_ONE_QUEUE");
     s.barriers = IsSet("KEEL_VULKAN_BARRIERS");
+    s.staging = IsSet("KEEL_VULKAN_STAGING");
+    s.no_subgroups = IsSet("KEEL_VULKAN_NO_SUBGROUPS");
     s.verify = IsSet("KEEL_VULKAN_VERIFY");
-    const char* plant = secure_getenv("KEEL_VULKAN_PLANT");
-    s.plant_missing = plant && std::string(plant) == "barrier";
     return s;
-  }();
+  }());
   return read;
 }
 

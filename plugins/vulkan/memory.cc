@@ -6,10 +6,13 @@
 namespace vulkan {
 namespace {
 
-// The first type that has all of these flags.
-bool Find(const VkPhysicalDeviceMemoryProperties& all, VkMemoryPropertyFlags flags, uint32_t* out) {
-  for (uint32_t i = 0; i < all.memoryTypeCount; i++)
-    if ((all.memoryTypes[i].propertyFlags & flags) == flags) return *out = i, true;
+// The first type of the allowed ones that has all of these flags and none of those.
+bool Find(const VkPhysicalDeviceMemoryProperties& all, uint32_t allowed, VkMemoryPropertyFlags flags,
+          VkMemoryPropertyFlags without, uint32_t* out) {
+  for (uint32_t i = 0; i < all.memoryTypeCount; i++) {
+    const VkMemoryPropertyFlags has = all.memoryTypes[i].propertyFlags;
+    if ((allowed >> i & 1) && (has & flags) == flags && !(has & without)) return *out = i, true;
+  }
   return false;
 }
 
@@ -25,6 +28,17 @@ keel_rc CreateBuffer(keel_dev d, uint64_t bytes, VkBuffer* out) {
     buffer.pQueueFamilyIndices = families;
   }
   VULKAN_TRY(d, CreateBuffer, d->device, &buffer, nullptr, out);
+  return KEEL_OK;
+}
+
+// All buffers have the same usage, so they may have the same types of memory.
+keel_rc AllowedTypes(keel_dev d, uint32_t* out) {
+  VkBuffer probe = nullptr;
+  if (keel_rc rc = CreateBuffer(d, 256, &probe)) return rc;
+  VkMemoryRequirements needs;
+  vk().GetBufferMemoryRequirements(d->device, probe, &needs);
+  vk().DestroyBuffer(d->device, probe, nullptr);
+  *out = needs.memoryTypeBits;
   return KEEL_OK;
 }
 
@@ -51,16 +65,25 @@ void Free(keel_dev d, const Segment& s) {
 }  // namespace
 
 keel_rc ChooseMemory(keel_dev d) {
+  uint32_t allowed = 0;
+  if (keel_rc rc = AllowedTypes(d, &allowed)) return rc;
   VkPhysicalDeviceMemoryProperties all;
   vk().GetPhysicalDeviceMemoryProperties(d->physical, &all);
   const VkMemoryPropertyFlags seen =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  const VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  const bool direct = !settings().staging;
+  auto find = [&](VkMemoryPropertyFlags flags, VkMemoryPropertyFlags without, uint32_t* out) {
+    return Find(all, allowed, flags, without, out);
+  };
   auto& [device, staging, readback, shared] = d->memory_types;
   const bool found =
-      Find(all, local, &device) && Find(all, seen, &staging) &&
-      (Find(all, seen | local, &shared) || Find(all, seen, &shared)) &&
-      (Find(all, seen | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, &readback) || Find(all, seen, &readback));
+      (find(local, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT, &device) || find(local, 0, &device)) &&
+      (find(seen, local, &staging) || find(seen, 0, &staging)) &&
+      ((direct && find(seen | local, 0, &shared)) || find(seen, local, &shared) || find(seen, 0, &shared)) &&
+      (find(seen | cached, local, &readback) || find(seen | cached, 0, &readback) ||
+       find(seen, 0, &readback));
   return found ? KEEL_OK
                : d->host->fail(KEEL_UNAVAILABLE, "the driver has no host-visible, host-coherent memory type");
 }

@@ -23,15 +23,20 @@ struct Api {
 // Loads libvulkan and creates the instance at the first call. Thread-safe.
 const Api& vk();
 
-// Switches, from environment variables; read once.
+// Switches, from environment variables; read once (README.md).
 struct Settings {
-  std::string library;         // KEEL_VULKAN_LIBRARY: path of another libvulkan
-  bool validate = false;       // KEEL_VULKAN_VALIDATE: the validation layer with synchronization validation
-  bool fences = false;         // KEEL_VULKAN_FENCES: the host waits for fences, not for timeline semaphores
-  bool one_queue = false;      // KEEL_VULKAN_ONE_QUEUE: transfers share the compute queue
-  bool barriers = false;       // KEEL_VULKAN_BARRIERS: a barrier before each command
-  bool verify = false;         // KEEL_VULKAN_VERIFY: check barriers against operand ranges (verifier.h)
-  bool plant_missing = false;  // KEEL_VULKAN_PLANT=barrier: omits barriers between launches, for tests
+  std::string library;        // path of another libvulkan
+  std::string devices;        // indices, UUIDs and parts of names of the devices to list; "": all
+  std::string cache;          // folder of the pipeline cache; "": none
+  std::string plant;          // a fault for tests of the checks: "barrier" or "write"
+  bool validate = false;      // the validation layer with synchronization validation
+  bool gpu_assisted = false;  // the layer checks addresses on the device instead
+  bool fences = false;        // the host waits for fences, not for timeline semaphores
+  bool one_queue = false;     // transfers share the compute queue
+  bool barriers = false;      // a barrier before each command
+  bool staging = false;       // no memory is used that both device and host reach fast
+  bool no_subgroups = false;  // shaders use no subgroup operations
+  bool verify = false;        // check barriers against operand ranges (verifier.h)
 };
 const Settings& settings();
 

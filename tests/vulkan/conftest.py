@@ -91,7 +91,7 @@ if "vulkan:0" not in keel.devices(): print(keel.report("plugins")); raise System
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def in_child(loaded):
     """Runs code with the plugin loaded in a new process: switches are read once in a process. Returns stdout and stderr."""
     def run(code, load=LOAD, **environment):

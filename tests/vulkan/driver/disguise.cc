@@ -28,6 +28,14 @@ bool IsDiscrete() {
   return is;
 }
 
+// DRIVER_PLANT: "race" copies twice without a barrier, "free" destroys the destination of the first copy.
+bool Plants(const char* fault) {
+  static const std::string planted = Variable("DRIVER_PLANT");
+  return planted == fault;
+}
+std::atomic<bool> freed;
+std::atomic<VkDevice> made;
+
 VkResult VKAPI_CALL EnumeratePhysicalDevices(VkInstance instance, uint32_t* n, VkPhysicalDevice* out) {
   if (Hides("device")) return *n = 0, VK_SUCCESS;
   return below.EnumeratePhysicalDevices(instance, n, out);
@@ -125,6 +133,10 @@ VkResult VKAPI_CALL MapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSi
 
 VkResult VKAPI_CALL CreateDevice(VkPhysicalDevice physical, const VkDeviceCreateInfo* info,
                                  const VkAllocationCallbacks* callbacks, VkDevice* out) {
+  struct Made {
+    VkDevice* out;
+    ~Made() { made = *out; }
+  } keep{out};
   if (!IsDiscrete()) return below.CreateDevice(physical, info, callbacks, out);
   VkDeviceQueueCreateInfo one = info->pQueueCreateInfos[0];
   one.queueCount = 1;
@@ -144,6 +156,12 @@ VkResult VKAPI_CALL CreatePipelineCache(VkDevice device, const VkPipelineCacheCr
                                         const VkAllocationCallbacks* callbacks, VkPipelineCache* out) {
   cache_bytes = info->initialDataSize;
   return below.CreatePipelineCache(device, info, callbacks, out);
+}
+
+void VKAPI_CALL CmdCopyBuffer(VkCommandBuffer commands, VkBuffer from, VkBuffer to, uint32_t n,
+                              const VkBufferCopy* ranges) {
+  if (Plants("free") && !freed.exchange(true)) below.DestroyBuffer(made, to, nullptr);
+  for (int i = Plants("race") ? 2 : 1; i > 0; i--) below.CmdCopyBuffer(commands, from, to, n, ranges);
 }
 
 VkResult VKAPI_CALL QueueSubmit2(VkQueue queue, uint32_t n, const VkSubmitInfo2* batches, VkFence fence) {
@@ -170,6 +188,7 @@ const Replacement kAll[] = {REPLACE(EnumeratePhysicalDevices),
                             REPLACE(CreateDevice),
                             REPLACE(GetDeviceQueue),
                             REPLACE(QueueSubmit2),
+                            REPLACE(CmdCopyBuffer),
                             REPLACE(CreatePipelineCache)};
 
 }  // namespace
