@@ -68,7 +68,8 @@ std::string Lower(std::string text) {
 }
 
 bool IsSelected(const Identity& device, size_t index, std::string wanted) {
-  if (wanted == std::to_string(index)) return true;
+  const bool number = wanted.find_first_not_of("0123456789") == std::string::npos;
+  if (number && wanted.size() < 4) return wanted == std::to_string(index);
   wanted = Lower(wanted);
   if (Lower(device.name).find(wanted) != std::string::npos) return true;
   std::erase(wanted, '-');

@@ -3,11 +3,18 @@
 
 #include <cmath>
 
-keel_rc keel_dev_s::CheckLost() const {
+keel_rc keel_dev_s::CheckLost() {
   if (!lost) return KEEL_OK;
-  const std::string text = "vulkan:" + std::to_string(index) +
-                           ": the device was lost earlier; start a new process to use it again";
+  std::lock_guard lock(lost_mutex);
+  const std::string text =
+      "the device was lost earlier: " + why_lost + "; start a new process to use it again";
   return host->fail(KEEL_UNAVAILABLE, text.c_str());
+}
+
+void keel_dev_s::Lose(const std::string& why) {
+  std::lock_guard lock(lost_mutex);
+  if (why_lost.empty()) why_lost = why;
+  lost = true;
 }
 
 keel_rc keel_dev_s::Check(VkResult result, const char* function) {
@@ -16,9 +23,9 @@ keel_rc keel_dev_s::Check(VkResult result, const char* function) {
   std::string text = std::string(function) + " gave " + std::to_string(result);
   if (full) text += " (out of memory)";
   if (result == VK_ERROR_DEVICE_LOST) {
-    lost = true;
     text += " (device lost): a launch took longer than the driver allows, or wrote out of bounds";
     if (const std::string ops = vulkan::UnfinishedOps(this); !ops.empty()) text += "; it ran " + ops;
+    Lose(text);
   }
   return host->fail(full ? KEEL_OOM : KEEL_UNAVAILABLE, text.c_str());
 }

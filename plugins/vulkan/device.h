@@ -43,10 +43,13 @@ struct keel_dev_s {
   std::array<uint32_t, 4> memory_types{};  // by KEEL_SEGMENT_
   uint64_t nanoseconds = 0;                // of a tick of the clock, times 65536
   std::atomic<bool> lost = false;
+  std::mutex lost_mutex;
+  std::string why_lost;  // guarded by lost_mutex
   std::mutex queues_mutex;
   std::vector<keel_queue> queues;
   VkPipelineLayout layout = nullptr;
   VkPipelineCache cache = nullptr;
+  std::atomic<uint32_t> pipelines_made = 0;  // that the cache on disk may lack
   std::mutex compiling;
   std::map<std::pair<const uint32_t*, vulkan::Constants>, VkPipeline> pipelines;  // by embedded shader
   std::map<std::vector<uint32_t>, VkPipeline> generated;                          // by SPIR-V
@@ -54,7 +57,8 @@ struct keel_dev_s {
   // KEEL_OK, or a failure that names the Vulkan function. A lost device stays lost. Call it without the lock
   // of a queue, so that the message names the ops in flight.
   keel_rc Check(VkResult result, const char* function);
-  keel_rc CheckLost() const;
+  keel_rc CheckLost();
+  void Lose(const std::string& why);
   // The pipeline of a shader of shaders/ with these constants; made at first use.
   keel_rc Pipeline(vulkan::Code code, const vulkan::Constants& constants, VkPipeline* out);
   // The pipeline of SPIR-V that was generated at run time.
@@ -70,7 +74,7 @@ namespace vulkan {
 
 keel_rc DeviceOpen(const keel_host* host, uint32_t i, const keel_kv*, uint32_t, keel_dev* out);
 void DeviceClose(keel_dev d);
-std::string UnfinishedOps(keel_dev d);  // queue.cc: ops of the first unfinished batch of each queue, or ""
+std::string UnfinishedOps(keel_dev d);  // queue.cc: ops of batches in flight, the first ones first, or ""
 keel_rc ChooseMemory(keel_dev d);       // memory.cc
 keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* out);
 void SegmentFree(keel_dev d, const keel_segment* segment);

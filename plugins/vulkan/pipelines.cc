@@ -1,6 +1,6 @@
 // pipelines.cc: compute pipelines. The push constant of a launch is the address of its
 // parameters (launch.h); clock.comp has two numbers.
-#include "device.h"
+#include "cache.h"
 
 namespace vulkan {
 namespace {
@@ -24,7 +24,9 @@ keel_rc Create(keel_dev d, Code code, const Constants& constants, VkPipeline* ou
   info.stage.pSpecializationInfo = &special;
   const VkResult made = vk().CreateComputePipelines(d->device, d->cache, 1, &info, nullptr, out);
   vk().DestroyShaderModule(d->device, module, nullptr);
-  return d->Check(made, "vkCreateComputePipelines");
+  if (keel_rc rc = d->Check(made, "vkCreateComputePipelines")) return rc;
+  if (d->pipelines_made++ == kPipelinesBetweenWrites) WriteCache(d);
+  return KEEL_OK;
 }
 
 }  // namespace
@@ -36,11 +38,17 @@ keel_rc PipelinesOpen(keel_dev d) {
   layout.pPushConstantRanges = &push;
   VULKAN_TRY(d, CreatePipelineLayout, d->device, &layout, nullptr, &d->layout);
   auto cache = Typed<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
+  const std::vector<char> data = ReadCache(d);
+  cache.initialDataSize = data.size();
+  cache.pInitialData = data.data();
   VULKAN_TRY(d, CreatePipelineCache, d->device, &cache, nullptr, &d->cache);
+  WriteCacheAtExit(d);
   return KEEL_OK;
 }
 
 void PipelinesClose(keel_dev d) {
+  ForgetCacheAtExit(d);
+  if (d->cache) WriteCache(d);
   for (auto& [key, pipeline] : d->pipelines) vk().DestroyPipeline(d->device, pipeline, nullptr);
   for (auto& [key, pipeline] : d->generated) vk().DestroyPipeline(d->device, pipeline, nullptr);
   vk().DestroyPipelineCache(d->device, d->cache, nullptr);

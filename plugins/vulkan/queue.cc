@@ -279,7 +279,7 @@ keel_rc keel_queue_s::End() {
   ready.reserve(ready.size() + 1);  // before the command buffer ends, because it may throw
   vulkan::HostBarrier(open);
   const VkResult ended = vulkan::vk().EndCommandBuffer(open);
-  if (ended) device->lost = true;
+  if (ended) device->Lose("vkEndCommandBuffer failed, and encoded work is gone");
   VkCommandBuffer commands = std::exchange(open, nullptr);
   if (keel_rc rc = device->Check(ended, "vkEndCommandBuffer")) return rc;
   Append(commands);

@@ -2,6 +2,7 @@
 #include "recording.h"
 
 #include <cstring>
+#include <memory>
 
 #include "shaders.h"
 
@@ -80,10 +81,11 @@ void Relocate(keel_queue q, keel_recording r, const uint64_t* table) {
 }  // namespace
 
 keel_rc RecordBegin(keel_queue q, const uint64_t* table, uint32_t n) {
-  auto* r = new keel_recording_s;
+  if (keel_rc rc = q->device->CheckLost()) return rc;
+  auto r = std::make_unique<keel_recording_s>();
   r->table.assign(table, table + n);
-  if (keel_rc rc = OpenPool(q, r)) return RecordingFree(q->device, r), rc;
-  q->recording = r;
+  if (keel_rc rc = OpenPool(q, r.get())) return rc;
+  q->recording = r.release();
   q->launched = false;
   q->last_barrier = 0;
   q->verified.Clear();

@@ -84,6 +84,7 @@ def vulkan(loaded):
         yield
 
 
+BARE = f"import keel\nkeel.load_plugin({str(PLUGIN)!r})\n"
 LOAD = f"""
 import json, keel, numpy as np
 keel.load_plugin({str(PLUGIN)!r})

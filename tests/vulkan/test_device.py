@@ -1,11 +1,9 @@
 """What the plugin reports: devices, and why there are none."""
 import json
 
-from conftest import PLUGIN, reasons
+from conftest import BARE, reasons
 
 import keel
-
-BARE = f"import keel\nkeel.load_plugin({str(PLUGIN)!r})\n"
 
 
 def test_devices_have_a_name_a_uuid_and_capabilities(loaded):

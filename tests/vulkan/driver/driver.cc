@@ -80,6 +80,7 @@ struct Wrap {
     calls[f]++;
     auto forward = reinterpret_cast<R(VKAPI_PTR*)(A...)>(next[f].load());
     if (Destroys(f) && IsObject(a...)) alive--;
+    if constexpr (f == kDestroyDevice) last_device = nullptr;
     if constexpr (std::is_same_v<R, VkResult>) {
       if (VkResult planned = Planned(f)) return planned;
       const VkResult result = forward(a...);

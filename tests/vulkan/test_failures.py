@@ -1,0 +1,189 @@
+"""The driver fails at each of its calls, in turn: an error that names the call, no crash, no leak; afterwards everything works again, or,
+if the device is lost, other devices do. Also drivers that lack something."""
+import gc
+import json
+
+import keel_abi
+import numpy as np
+import pytest
+from conftest import BARE, PLUGIN, reasons
+
+OOM, LOST = -2, -4
+TEXT = """keel 1
+fn @main(x: f32[n, 4], i: i32[2]) -> f32[2, 4] {
+  a = add(x, x)
+  b = reverse(a){axes=[1]}
+  c = add(b, a)
+  d = gather(c, i)
+  e = add(d, d)
+  return e
+}
+entry main = @main (x, i) -> (_)
+"""
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+INDEX = np.array([2, 0], np.int32)
+WANT = 2 * (2 * X[:, ::-1] + 2 * X)[INDEX]
+
+
+class Program:
+    """Runs of a plan (the second is recorded, the third replayed) and eager ops, in a context of their own."""
+
+    def __init__(self):
+        self.context = keel_abi.Context()
+        self.context.load_plugin(PLUGIN)
+        self.module = self.context.parse(TEXT)
+
+    def run(self):
+        """The error, or None."""
+        try:
+            plan = self.module.session("vulkan", level=0).prepare()
+            for _ in range(4):
+                np.testing.assert_array_equal(plan.run(X, INDEX)[0], WANT)
+            there = self.context.array(X).to("vulkan")
+            y, = self.context.bind("vulkan", "add").arrays(there, there)
+            np.testing.assert_array_equal(y.numpy(), 2 * X)
+        except keel_abi.KeelError as e:
+            return str(e)
+        return None
+
+    def check_cpu(self):
+        np.testing.assert_array_equal(self.context.apply("cpu", "add", X, X), 2 * X)
+
+
+def each_call_fails(driver, code, check):
+    """The program with the first, second ... call failing, until none fails: check(function, error, program)."""
+    assert Program().run() is None
+    gc.collect()
+    alive = driver.alive()
+    for number in range(1, 1000):
+        driver.fail("", number, code)
+        program = Program()
+        error, function = program.run(), driver.fired()
+        if function:
+            check(function, error, program)
+        driver.fail()
+        del program
+        gc.collect()
+        assert driver.alive() == alive, f"call {number}, {function}: objects are left"
+        if not function:
+            return
+    raise AssertionError("calls fail for ever")
+
+
+def test_out_of_memory_at_each_call(driver):
+    seen = {}
+
+    def check(function, error, program):
+        driver.fail()
+        seen[function] = seen.get(function, 0) + 1
+        if error:  # a driver may fail where Keel can do without
+            assert f"{function} gave -2 (out of memory)" in error, error
+            assert error.startswith("OOM"), error
+        program.check_cpu()
+        again = program.run()
+        if again:  # encoded work is gone
+            assert function == "vkEndCommandBuffer" and "lost earlier" in again, (function, error, again)
+    each_call_fails(driver, OOM, check)
+    assert {"vkCreateDevice", "vkAllocateMemory", "vkQueueSubmit2", "vkCreateComputePipelines", "vkWaitSemaphores",
+            "vkEndCommandBuffer", "vkMapMemory", "vkCreateQueryPool"} <= seen.keys()
+    assert sum(seen.values()) > 60
+
+
+def test_device_lost_at_each_call(driver):
+    named = []
+
+    def check(function, error, program):
+        assert error and "UNAVAILABLE" in error, (function, error)
+        assert f"{function} gave -4 (device lost)" in error or "lost earlier" in error, (function, error)
+        if "; it ran " in error and ("add" in error or "gather" in error):
+            named.append(function)
+        program.check_cpu()
+        if function not in ("vkCreateDevice", "vkEnumeratePhysicalDevices"):
+            again = program.run()
+            assert again and ("device lost" in again or "lost earlier" in again), (function, again)
+    each_call_fails(driver, LOST, check)
+    assert len(named) > 5
+
+
+def test_a_lost_device_names_its_ops(driver, context):
+    there = context.array(X).to("vulkan").wait()
+    index = context.array(INDEX).to("vulkan").wait()
+    y, = context.bind("vulkan", "add").arrays(there, there)
+    z, = context.bind("vulkan", "gather").arrays(y, index)
+    driver.fail("vkWaitSemaphores", 1, LOST)
+    with pytest.raises(keel_abi.KeelError, match="vkWaitSemaphores gave -4 .device lost.*it ran .*gather") as e:
+        z.numpy()
+    assert e.value.code == "UNAVAILABLE"
+    driver.fail()
+    with pytest.raises(keel_abi.KeelError, match="the device was lost earlier: vkWaitSemaphores gave -4 .*it ran (add, )?gather"):
+        context.array(X).to("vulkan").wait()
+    np.testing.assert_array_equal(context.apply("cpu", "add", X, X), 2 * X)
+
+
+def test_instances_that_fail(in_child):
+    for function, code, said in [("vkCreateInstance", -1, "vkCreateInstance gave -1"), ("vkCreateInstance", -9, "found no driver"),
+                                 ("vkEnumeratePhysicalDevices", 1, "vkEnumeratePhysicalDevices gave -1")]:
+        fail = f"{function}:1:{-1 if code > 0 else code}"
+        out, _ = in_child("print(keel.report('plugins'))", load=BARE, DRIVER_FAIL=fail)
+        assert said in reasons(out), reasons(out)
+
+
+NEEDED = ["shaderInt64", "bufferDeviceAddress", "timelineSemaphore", "scalarBlockLayout", "synchronization2", "maintenance4"]
+
+
+@pytest.mark.parametrize("hidden, said", [(name, f"lacks the feature {name}") for name in NEEDED] + [
+    ("compute", "has no compute queue"), ("1.3", "has Vulkan 1.2; expected 1.3 or newer"), ("device", "found no driver with a device")])
+def test_what_a_driver_must_have_is_named(in_child, hidden, said):
+    out, _ = in_child("print(keel.report('plugins'))", load=BARE, DRIVER_HIDE=hidden)
+    assert said in reasons(out), reasons(out)
+
+
+OPTIONAL = ["shaderFloat64", "shaderFloat16", "shaderInt16", "shaderInt8", "storageBuffer8BitAccess", "storageBuffer16BitAccess"]
+
+
+@pytest.mark.parametrize("hidden", OPTIONAL + [",".join(OPTIONAL)])
+def test_what_a_driver_may_lack(in_child, hidden):
+    """f32 works; no message of the validation layer: nothing uses a feature that is not enabled."""
+    out, err = in_child("import subset\nsubset.run()\n", DRIVER_HIDE=hidden, KEEL_VULKAN_VALIDATE="1")
+    assert out.startswith("bits ") and "keel-vulkan:" not in err, err
+
+
+def test_a_dtype_that_the_device_lacks_is_an_error_or_goes_to_the_fallback(in_child):
+    code = """
+with keel.device("vulkan"):
+    try: keel.reduce_sum(keel.array(np.ones((2, 3))), [0]).numpy()
+    except keel.Error as e: print("error", type(e).__name__, "reduce_sum" in str(e))
+module = keel.function(lambda a: keel.reduce_sum(a, [0])).concrete(keel.array(np.ones((2, 3))))
+print(next(iter(keel.Session(module, "vulkan", fallback="cpu").run(a=np.ones((2, 3))).values())).numpy())
+"""
+    out, err = in_child(code, DRIVER_HIDE="shaderFloat64", KEEL_VULKAN_VALIDATE="1")
+    assert "error UnimplementedError True" in out and "[2. 2. 2.]" in out, out + err
+    assert "keel-vulkan:" not in err
+
+
+def test_doctor_says_what_is_missing():
+    import os
+    import subprocess
+
+    from conftest import BUILD
+    run = subprocess.run([BUILD / "bin" / "keel", "doctor"], capture_output=True, text=True, timeout=60,
+                         env=os.environ | {"KEEL_PLUGIN_PATH": str(PLUGIN.parent), "DRIVER_HIDE": "bufferDeviceAddress"})
+    assert "lacks the feature bufferDeviceAddress" in run.stdout + run.stderr, run.stdout
+
+
+DEVICES = "print(keel.report('devices'), keel.report('plugins'), sep='\\n')"
+
+
+def test_devices_by_index_uuid_and_name(in_child):
+    def listed(**environment):
+        out, _ = in_child(DEVICES, load=BARE, **environment)
+        devices, plugins = out.strip().split("\n")
+        return [d for d in json.loads(devices) if d["name"].startswith("vulkan")], reasons(plugins)
+    device, = listed()[0]
+    word, uuid = device["description"].split()[0], device["uuid"]
+    for wanted in ("0", word, word.upper(), uuid, uuid[:8], uuid.replace("-", "").upper(), f"none such,{word}", f"0,{word}"):
+        found, why = listed(KEEL_VULKAN_DEVICES=wanted)
+        assert [d["uuid"] for d in found] == [uuid], (wanted, why)
+    for wanted in ("1", "none such", "fffffff", ",", "uuid"):
+        found, why = listed(KEEL_VULKAN_DEVICES=wanted)
+        assert found == [] and f"KEEL_VULKAN_DEVICES='{wanted}' selects no device" in why and device["description"] in why
