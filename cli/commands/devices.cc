@@ -9,6 +9,16 @@
 namespace cli {
 namespace {
 
+// Other devices that are the same hardware: "; same hardware as cuda:0".
+std::string twins(const Json& devices, const Json& d) {
+  std::string text;
+  const std::string uuid = d.value("uuid", "");
+  for (const Json& other : devices)
+    if (!uuid.empty() && other.value("uuid", "") == uuid && other.at("name") != d.at("name"))
+      text += (text.empty() ? "; same hardware as " : ", ") + cell(other.at("name"));
+  return text;
+}
+
 int devices_command(const Args& args) {
   keel::Context context = open_context(args);
   Json devices = facts(context, "devices");
@@ -25,6 +35,7 @@ int devices_command(const Args& args) {
     if (text.empty()) text = cell(d.at("about"));
     if (std::string can = cell(d.value("capabilities", Json())); !can.empty()) text += "; " + can;
     if (d.value("software", false)) text += "; imitated by the processor";
+    text += twins(devices, d);
     if (d.at("usable") != true) text += " (not usable: " + cell(d.value("reason", Json())) + ")";
     rows.push_back({cell(d.at("name")), cell(d.at("version")), text, memory > 0 ? human_bytes(memory) : ""});
   }

@@ -118,6 +118,7 @@ const Settings& settings() {
     s.one_queue = IsSet("KEEL_VULKAN_ONE_QUEUE");
     s.barriers = IsSet("KEEL_VULKAN_BARRIERS");
     s.staging = IsSet("KEEL_VULKAN_STAGING");
+    s.no_recordings = IsSet("KEEL_VULKAN_NO_RECORDINGS");
     s.no_subgroups = IsSet("KEEL_VULKAN_NO_SUBGROUPS");
     s.verify = IsSet("KEEL_VULKAN_VERIFY");
     return s;

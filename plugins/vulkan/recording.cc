@@ -81,6 +81,7 @@ void Relocate(keel_queue q, keel_recording r, const uint64_t* table) {
 }  // namespace
 
 keel_rc RecordBegin(keel_queue q, const uint64_t* table, uint32_t n) {
+  if (settings().no_recordings) return KEEL_UNIMPLEMENTED;
   if (keel_rc rc = q->device->CheckLost()) return rc;
   auto r = std::make_unique<keel_recording_s>();
   r->table.assign(table, table + n);

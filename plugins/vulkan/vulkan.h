@@ -35,6 +35,7 @@ struct Settings {
   bool one_queue = false;     // transfers share the compute queue
   bool barriers = false;      // a barrier before each command
   bool staging = false;       // no memory is used that both device and host reach fast
+  bool no_recordings = false; // each run encodes its launches
   bool no_subgroups = false;  // shaders use no subgroup operations
   bool verify = false;        // check barriers against operand ranges (verifier.h)
 };

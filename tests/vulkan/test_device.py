@@ -1,7 +1,9 @@
 """What the plugin reports: devices, and why there are none."""
 import json
+import os
+import subprocess
 
-from conftest import BARE, reasons
+from conftest import BARE, BUILD, PLUGIN, reasons
 
 import keel
 
@@ -11,6 +13,15 @@ def test_devices_have_a_name_a_uuid_and_capabilities(loaded):
     assert info["capabilities"].startswith("vulkan 1.") and "subgroups of " in info["capabilities"]
     assert len(info["uuid"]) == 36
     assert info["description"]
+
+
+def test_keel_devices_marks_the_same_hardware(loaded):
+    """Another plugin (tests/devices/vulkan_sketch) reports the UUID of the same driver."""
+    env = os.environ | {"KEEL_PLUGIN_PATH": f"{PLUGIN.parent}:{BUILD / 'tests' / 'devices'}"}
+    lines = subprocess.run([BUILD / "bin" / "keel", "devices"], capture_output=True, text=True, env=env, timeout=60).stdout.splitlines()
+    text = {line.split()[0]: line for line in lines}
+    assert "same hardware as vulkan-sketch:0" in text["vulkan:0"] and "same hardware as vulkan:0" in text["vulkan-sketch:0"], lines
+    assert {name for name, line in text.items() if "same hardware" in line} == {"vulkan:0", "vulkan-sketch:0"}
 
 
 def test_no_vulkan_device_is_the_default(loaded):

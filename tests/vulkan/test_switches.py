@@ -7,6 +7,8 @@ SWITCHES = {"fences": {"KEEL_VULKAN_FENCES": "1"}, "one queue": {"KEEL_VULKAN_ON
             "barriers": {"KEEL_VULKAN_BARRIERS": "1"}, "staging": {"KEEL_VULKAN_STAGING": "1"},
             "no subgroups": {"KEEL_VULKAN_NO_SUBGROUPS": "1"}, "verify": {"KEEL_VULKAN_VERIFY": "1"},
             "verify one queue": {"KEEL_VULKAN_VERIFY": "1", "KEEL_VULKAN_ONE_QUEUE": "1"},
+            "no recordings": {"KEEL_VULKAN_NO_RECORDINGS": "1"},
+            "no recordings verify": {"KEEL_VULKAN_NO_RECORDINGS": "1", "KEEL_VULKAN_VERIFY": "1"},
             "discrete": {"DRIVER_DISCRETE": "1"}, "discrete staging": {"DRIVER_DISCRETE": "1", "KEEL_VULKAN_STAGING": "1"},
             "discrete one queue fences": {"DRIVER_DISCRETE": "1", "KEEL_VULKAN_ONE_QUEUE": "1", "KEEL_VULKAN_FENCES": "1"},
             "validate": {"KEEL_VULKAN_VALIDATE": "1"},

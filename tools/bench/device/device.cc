@@ -1,6 +1,7 @@
 // device.cc: host time of launches on a device that does nothing (tests/devices/null): eager ops from C and
 // C++, and plans of 1 to 2000 launches, recorded or not. device.py is the same from Python. Usage:
-// bench_device [PART OF A NAME]. See ../README.md.
+// bench_device [PART OF A NAME]. BENCH_DEVICE and BENCH_PLUGIN: another device, in processor time of the calling
+// thread. See ../README.md.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -13,7 +14,12 @@ namespace {
 using hot::Call;
 using hot::Figure;
 
-constexpr const char* kPlugin = KEEL_NULL_PLUGIN;
+const char* Variable(const char* name, const char* otherwise) {
+  const char* value = getenv(name);
+  return value ? value : otherwise;
+}
+const char* const kPlugin = Variable("BENCH_PLUGIN", KEEL_NULL_PLUGIN);
+const char* const kDevice = Variable("BENCH_DEVICE", "null");
 
 struct Bench {
   keel_context* context;
@@ -29,16 +35,16 @@ struct Bench {
 
 keel_array* There(keel_context* c, std::vector<int64_t> shape) {
   keel_array *host = hot::Filled(c, KEEL_F32, std::move(shape), 1.5f), *there = nullptr;
-  Call(keel_array_to, c, host, "null", &there);
+  Call(keel_array_to, c, host, kDevice, &there);
   keel_array_free(host);
   return there;
 }
 
 void Eager(Bench& b) {
-  keel_op *add = hot::Bind(b.context, "null", "add"), *gather = hot::Bind(b.context, "null", "gather");
+  keel_op *add = hot::Bind(b.context, kDevice, "add"), *gather = hot::Bind(b.context, kDevice, "gather");
   keel_array *x = There(b.context, {8}), *one = There(b.context, {}), *row = nullptr;
   keel_array* index = hot::Filled(b.context, KEEL_I32, {8}, 1);
-  Call(keel_array_to, b.context, index, "null", &row);
+  Call(keel_array_to, b.context, index, kDevice, &row);
   auto apply = [](keel_op* op, keel_array* p, keel_array* q) {
     keel_array *in[] = {p, q}, *y;
     if (keel_apply(op, in, 2, &y, 1, nullptr) != KEEL_OK) std::abort();
@@ -63,8 +69,8 @@ void Eager(Bench& b) {
 void Sdk(Bench& b) {
   keel::Context context;
   context.load_plugin(kPlugin);
-  keel::Scope on(context, "null");
-  keel::Tensor x = keel::zeros({8}).to("null");
+  keel::Scope on(context, kDevice);
+  keel::Tensor x = keel::zeros({8}).to(kDevice);
   b.Add("C++: a + a", 0, 1, [&] { keel::Tensor z = x + x; });
   b.Add("C++: a + 1.f, a weak literal", 0, 1, [&] { keel::Tensor z = x + 1.f; });
 }
@@ -81,7 +87,7 @@ std::string Chain(int launches) {
 }
 
 double Plan(Bench& b, int launches, const char* how = "") {
-  hot::Prepared p(b.context, "null", Chain(launches), {{"results", "device"}, {"level", "0"}});
+  hot::Prepared p(b.context, kDevice, Chain(launches), {{"results", "device"}, {"level", "0"}});
   keel_array *x = There(b.context, {8}), *in[] = {x, x};
   const std::string name = "plan of " + std::to_string(launches) + " launches" + how;
   b.Add(name.c_str(), 0, 1, [&] {
@@ -108,7 +114,7 @@ void Recording(Bench& b) {
   std::vector<double> each;
   keel_array *x = There(b.context, {8}), *in[] = {x, x};
   for (int i = 0; i < kPlans; i++) {
-    hot::Prepared p(b.context, "null", Chain(kLaunches), {{"results", "device"}, {"level", "0"}});
+    hot::Prepared p(b.context, kDevice, Chain(kLaunches), {{"results", "device"}, {"level", "0"}});
     double last = 0;
     for (int run = 0; run < 3; run++) {
       keel_array* y = nullptr;
@@ -132,6 +138,7 @@ int main(int argc, char** argv) {
   Bench b{nullptr, "", {}};
   if (argc > 1) b.wanted = argv[1];
   const keel_kv options[] = {{"threads", "1"}};
+  hot::processor_time_only = getenv("BENCH_DEVICE") != nullptr;
   setenv("NULL_COMPUTE", "0", 1);  // before the plugin is loaded
   Call(keel_context_new, static_cast<const keel_kv*>(options), 1u, &b.context);
   Call(keel_plugin_load, b.context, kPlugin);
