@@ -173,7 +173,10 @@ void Describe(VkPhysicalDevice device, keel_device_info* out) {
   auto ids =
       Typed<VkPhysicalDeviceVulkan11Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
   auto properties = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+  auto sizes = Typed<VkPhysicalDeviceMaintenance4Properties>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES);
   properties.pNext = &ids;
+  ids.pNext = &sizes;
   vk().GetPhysicalDeviceProperties2(device, &properties);
   VkPhysicalDeviceMemoryProperties memory;
   vk().GetPhysicalDeviceMemoryProperties(device, &memory);
@@ -182,7 +185,7 @@ void Describe(VkPhysicalDevice device, keel_device_info* out) {
       out->memory = std::max(out->memory, memory.memoryHeaps[heap].size);
   out->dl_type = 7;
   if (IsSoftware(properties.properties)) out->flags = KEEL_DEVICE_SOFTWARE;
-  out->max_segment = ids.maxMemoryAllocationSize;
+  out->max_segment = std::min(ids.maxMemoryAllocationSize, sizes.maxBufferSize);
   std::string_view(properties.properties.deviceName).copy(out->description, sizeof out->description - 1);
   std::copy_n(ids.deviceUUID, sizeof out->uuid, out->uuid);
   const Optional has = OptionalFeatures(device);

@@ -1,8 +1,10 @@
 // launch.cc: encoding of launches, eager and recorded.
 #include "launch.h"
 
+#include <atomic>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 
@@ -35,7 +37,15 @@ void Relocate(keel_recording r, const keel_call* call, const uint64_t* addresses
   }
 }
 
+// KEEL_VULKAN_PLANT=prepare or run: the first one throws, for the test of guard.h.
+void ThrowIfPlanted(const char* where) {
+  static const std::string planted = settings().plant;
+  static std::atomic<bool> thrown = false;
+  if (!planted.empty() && planted == where && !thrown.exchange(true)) throw std::bad_alloc();
+}
+
 keel_rc Run(const keel_call* call) {
+  ThrowIfPlanted("run");
   const Work& work = *static_cast<const Work*>(call->state);
   if (!work.groups.x) return KEEL_OK;
   if (work.copies && keel_ptr(call->in[0]) == keel_ptr(call->out[0])) return KEEL_OK;
@@ -75,6 +85,7 @@ void DispatchAt(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, uint6
 }
 
 keel_rc Finish(const keel_host* host, const keel_node* node, const Work& work, keel_launch* launch) {
+  ThrowIfPlanted("prepare");
   uint32_t n_in = 0, n_out = 0;
   host->node_arity(node, &n_in, &n_out);
   auto* state = new Work(work);

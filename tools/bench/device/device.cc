@@ -1,7 +1,7 @@
 // device.cc: host time of launches on a device that does nothing (tests/devices/null): eager ops from C and
 // C++, and plans of 1 to 2000 launches, recorded or not. device.py is the same from Python. Usage:
-// bench_device [PART OF A NAME]. BENCH_DEVICE and BENCH_PLUGIN: another device, in processor time of the calling
-// thread. See ../README.md.
+// bench_device [PART OF A NAME]. BENCH_DEVICE and BENCH_PLUGIN: another device, in processor time of the
+// calling thread. See ../README.md.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// submit.cc: host time of vkQueueSubmit2 with a command buffer that does nothing, on the first device: what a driver needs at
-// least for a run. bench_device measures the runs of the plugin vulkan. See ../README.md.
+// submit.cc: host time of vkQueueSubmit2 with a command buffer that does nothing, on the first device: what a
+// driver needs at least for a run. bench_device measures the runs of the plugin vulkan. See ../README.md.
 #define VK_NO_PROTOTYPES
 #include <dlfcn.h>
 #include <vulkan/vulkan.h>
@@ -33,8 +33,10 @@ VkDevice OpenDevice() {
   uint32_t one = 1;
   VkPhysicalDevice physical;
   VK(EnumeratePhysicalDevices)(instance, &one, &physical);
-  auto features = Typed<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
-  auto timelines = Typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+  auto features =
+      Typed<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
+  auto timelines =
+      Typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
   features.synchronization2 = timelines.timelineSemaphore = VK_TRUE;
   features.pNext = &timelines;
   const float priority = 1;
