@@ -22,7 +22,7 @@ def test_movements(dtype, shape):
                lambda t: keel.tile(t, times=[2, 1, 3]), lambda t: keel.tile(t, times=[0, 1, 1]),
                lambda t: keel.triangle(t), lambda t: keel.triangle(t, upper=True, k=-1), lambda t: keel.triangle(t, k=1 << 40),
                lambda t: keel.reshape(t, to=[c, a * b]), lambda t: keel.identity(t), lambda t: keel.stop_gradient(t),
-               lambda t: keel.concat(t, t, keel.slice(t, stop=[a, 2, c]), axis=1), lambda t: keel.concat(t, t, axis=0),
+               lambda t: keel.concat([t, t, keel.slice(t, stop=[a, 2, c])], axis=1), lambda t: keel.concat([t, t], axis=0),
                lambda t: keel.split(t, sizes=[1, 0, b - 1], axis=1), lambda t: keel.split(t, sizes=[c - 1, 1], axis=2)]:
         same(op, x, exact=True)
     for options in [dict(lo=[1, 0, 2], hi=[0, 3, 1]), dict(lo=[0, 1, 0], gap=[2, 0, 1]), dict(hi=[0, 0, 5], gap=[0, 3, 0])]:
@@ -36,7 +36,7 @@ def test_movements_of_many_elements_and_dims():
     same(lambda t: keel.transpose(t, perm=[7, 1, 5, 3, 2, 6, 0, 4]), values(np.int16, 2, 3, 1, 2, 3, 2, 1, 5), exact=True)
     same(lambda t: keel.slice(t, start=[4_200_000], stop=[4_999_999], step=[3]), values(np.uint8, 5_000_000), exact=True)
     same(lambda t: keel.pad(t, t[0, 0], lo=[3, 4], gap=[1, 1]), values(np.float64, 500, 700), exact=True)
-    same(lambda *t: keel.concat(*t, axis=0), *[values(np.float32, n, 3, seed=n) for n in range(40)], exact=True)
+    same(lambda *t: keel.concat(list(t), axis=0), *[values(np.float32, n, 3, seed=n) for n in range(40)], exact=True)
 
 
 @pytest.mark.parametrize("dtype", ALL, ids=name)

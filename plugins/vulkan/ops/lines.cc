@@ -1,36 +1,53 @@
 // lines.cc: ops along one axis: arg_max, arg_min, cumsum, top_k.
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "op.h"
 
 namespace vulkan {
 namespace {
 
-constexpr uint32_t kManyLines = 1024;  // for a thread each
-constexpr uint32_t kLocalRow = 1024;   // shaders/sort.comp
-
-// Whether a work group takes a line, or a thread.
-uint32_t Grouped(const Lines& lines) { return lines.size >= 64 && lines.count() < kManyLines; }
-
-void AlongLines(Op& op, const char* shader, const Lines& lines, uint32_t first, uint32_t second) {
-  const uint32_t grouped = Grouped(lines);
-  const struct {
-    uint32_t lines, size, inner;
-  } numbers = {lines.count(), lines.size, lines.inner};
-  op.work.Set(numbers);
-  op.work.Threads(numbers.lines, grouped ? 1 : 64);
-  op.work.pipeline = op.Numbers(shader, op.In(0), {first, second, grouped});
-}
+constexpr uint32_t kLocalRow = 1024;       // shaders/sort.comp
+constexpr uint32_t kBestBytes = 16;        // at most; shaders/arg.comp
+constexpr uint32_t kManyLines = 1024;      // for a thread each
+constexpr uint32_t kSharedPiece = 65536;   // of a line, for a work group
 
 void Arg(Op& op) {
-  const Lines lines(op.In(0), op.Int("axis"));
+  const keel_tensor x = op.In(0);
+  const Lines lines(x, op.Int("axis"));
   if (!lines.size && lines.count())
     op.Fail(KEEL_RANGE, std::string(op.host->node_op(op.node)) + ": the dim has no elements");
-  AlongLines(op, "arg", lines, op.Is("arg_max"), op.Int("last") != 0);
+  const uint32_t grouped = lines.size >= 64 && (lines.count() < kManyLines || lines.size > kMostIterations);
+  const struct {
+    uint32_t lines, size, inner, pieces;
+  } n = {lines.count(), lines.size, lines.inner, grouped ? (lines.size - 1) / kSharedPiece + 1 : 1};
+  const uint32_t most = op.Is("arg_max"), last = op.Int("last") != 0;
+  op.work.Set(n);
+  op.work.Threads(uint64_t{n.lines} * n.pieces, grouped ? 1 : 64);
+  op.work.pipeline = op.Numbers("arg", x, {most, last, grouped});
+  if (n.pieces == 1) return;
+  op.work.scratch_bytes = uint64_t{kBestBytes} * n.lines * n.pieces;
+  op.Then(op.Numbers("arg", x, {most, last, 0}), ThreadGroups(n.lines), 1);
 }
+
 void Cumsum(Op& op) {
-  const Lines lines(op.In(0), op.Int("axis"));
-  AlongLines(op, "cumsum", lines, op.Int("exclusive") != 0, op.Int("reverse") != 0);
+  const keel_tensor x = op.In(0);
+  const Lines lines(x, op.Int("axis"));
+  const uint32_t share = lines.count() < kManyLines || lines.size > kMostIterations
+                             ? std::max(64u, static_cast<uint32_t>(std::sqrt(lines.size)))
+                             : std::max(1u, lines.size);
+  const struct {
+    uint32_t lines, size, inner, pieces, share;
+  } n = {lines.count(), lines.size, lines.inner, std::max(1u, (lines.size + share - 1) / share), share};
+  op.work.Set(n);
+  op.work.Threads(uint64_t{n.lines} * n.pieces);
+  op.work.pipeline = op.Numbers("cumsum", x, {op.Int("exclusive") != 0, op.Int("reverse") != 0});
+  op.work.step = n.pieces > 1 ? 0 : 2;
+  if (n.pieces == 1) return;
+  op.work.scratch_bytes = uint64_t{8} * n.lines * n.pieces;
+  op.Then(op.work.pipeline, ThreadGroups(n.lines), 1);
+  op.Then(op.work.pipeline, op.work.groups, 2);
 }
 
 void TopK(Op& op) {
@@ -58,7 +75,7 @@ void TopK(Op& op) {
 Impls LineImpls() {
   return {NumbersRow<Arg>("arg_max", kNumTypes, "arg by groups or threads"),
           NumbersRow<Arg>("arg_min", kNumTypes, "arg by groups or threads"),
-          NumbersRow<Cumsum>("cumsum", kNumTypes, "sums by groups or threads"),
+          NumbersRow<Cumsum>("cumsum", kNumTypes, "sums of pieces"),
           NumbersRow<TopK>("top_k", kNumTypes, "bitonic sort")};
 }
 

@@ -7,7 +7,7 @@ namespace {
 enum Mode : uint32_t { kTiles, kColumns, kDots };  // shaders/matmul.comp
 
 struct MatmulNumbers {
-  uint32_t rows, columns, inner, a_row, a_inner, b_inner, b_column, batches, rank;
+  uint32_t rows, columns, inner, depth, a_row, a_inner, b_inner, b_column, batches, rank;
   uint32_t sizes[KEEL_MAX_RANK], of_a[KEEL_MAX_RANK], of_b[KEEL_MAX_RANK];
 };
 
@@ -25,14 +25,16 @@ Mode ModeFor(const MatmulNumbers& n) {
   return kDots;
 }
 
-void Finish(Op& op, const MatmulNumbers& n, uint32_t bias) {
+void Finish(Op& op, MatmulNumbers& n, uint32_t bias) {
   const keel_tensor c = op.Out(0);
   const Mode mode = ModeFor(n);
   const Tiles tiles = mode == kTiles ? TilesFor(c, n.rows, n.columns) : Tiles{1, 1};
+  n.depth = mode == kTiles ? kTileDepth : mode == kDots ? 256 * kThreadDepth : kThreadDepth;
   op.work.Set(n);
   if (mode == kTiles) TileGrid(op, tiles, n.rows, n.columns, n.batches);
   else op.work.Threads(static_cast<uint64_t>(keel_count(&c)), mode == kColumns ? 256 : 1);
   op.work.pipeline = op.Numbers("matmul", c, {tiles.rows, tiles.columns, mode, bias});
+  StepInner(op, n.inner, n.depth);
 }
 
 void Matmul(Op& op) {

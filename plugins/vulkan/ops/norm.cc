@@ -8,15 +8,19 @@ namespace {
 enum Softmaxes : uint32_t { kSoftmax, kLogSoftmax, kLogSumExp };  // shaders/softmax.comp
 enum Norms : uint32_t { kLayer, kRms };                           // shaders/norm.comp
 
-// Whether a work group takes a row, or a thread.
-uint32_t Grouped(uint32_t rows, uint32_t size) { return size >= 64 && rows < 4096; }
+// Whether a work group takes a row, or a thread. KEEL_UNIMPLEMENTED for rows that are too long; the body splits these.
+uint32_t Grouped(Op& op, uint32_t rows, uint32_t size) {
+  if (size > 64 * kMostIterations)
+    op.Fail(KEEL_UNIMPLEMENTED, std::string(op.host->node_op(op.node)) + ": rows of " + std::to_string(size) + " elements");
+  return size >= 64 && (rows < 4096 || size > kMostIterations);
+}
 
 void RunSoftmax(Op& op, Softmaxes kind) {
   const Lines lines(op.In(0), op.Int("axis"));
   const struct {
     uint32_t rows, size, inner;
   } numbers = {lines.count(), lines.size, lines.inner};
-  const uint32_t grouped = Grouped(numbers.rows, numbers.size);
+  const uint32_t grouped = Grouped(op, numbers.rows, numbers.size);
   op.work.Set(numbers);
   op.work.Threads(numbers.rows, grouped ? 1 : 64);
   op.work.pipeline = op.Numbers("softmax", op.In(0), {kind, grouped});
@@ -32,7 +36,7 @@ void RunNorm(Op& op, Norms kind) {
     uint32_t rows, size;
   } numbers = {BitsOf(x, op.Float("eps")), Product32(x.shape, x.shape + x.ndim - 1),
                static_cast<uint32_t>(x.shape[x.ndim - 1])};
-  const uint32_t grouped = Grouped(numbers.rows, numbers.size);
+  const uint32_t grouped = Grouped(op, numbers.rows, numbers.size);
   op.work.Set(numbers);
   op.work.Threads(numbers.rows, grouped ? 1 : 64);
   op.work.pipeline = op.Numbers("norm", x, {kind, grouped});

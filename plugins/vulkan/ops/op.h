@@ -27,6 +27,10 @@ struct Lines {
   uint32_t count() const { return outer * inner; }
 };
 
+// Iterations of loops that a thread runs in a dispatch, about: GPUs stop work of seconds, and lavapipe ends all loops of a
+// thread after 65,535 iterations without an error. Longer work takes several steps.
+inline constexpr uint32_t kMostIterations = 20000;
+
 class Op : public Node {
  public:
   Op(keel_dev d, const keel_host* host, const keel_node* node) : Node(host, node), device(d) {

@@ -9,8 +9,8 @@ namespace {
 constexpr std::string_view kReductions[] = {"reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min"};
 enum Kind : uint32_t { kSum, kMean, kProd, kMax, kMin };  // shaders/reduce.comp
 constexpr uint32_t kStateBytes = 16;                      // at most
-// Few results of many elements are reduced in pieces of about this many elements, at most kMostPieces.
-constexpr uint32_t kPiece = 4096, kMostPieces = 256, kFewResults = 64;
+// Few results of many elements are reduced in pieces of about this many elements.
+constexpr uint32_t kPiece = 4096, kMostPieces = 1024, kFewResults = 64;
 
 struct ReduceNumbers {
   uint64_t identity = 0;
@@ -58,8 +58,10 @@ void Reduce(Op& op) {
   const auto name = std::find(std::begin(kReductions), std::end(kReductions), op.host->node_op(op.node));
   const uint32_t kind = static_cast<uint32_t>(name - std::begin(kReductions));
   n.identity = Identity(kind, x);
+  const uint32_t most_of_group = 64 * kMostIterations;
   if (n.count <= kFewResults) n.pieces = std::clamp(n.reduced / kPiece, 1u, kMostPieces);
-  const uint32_t grouped = n.pieces > 1 || (n.reduced >= 64 && n.count < 4096);
+  n.pieces = std::max(n.pieces, n.reduced / most_of_group);
+  const uint32_t grouped = n.pieces > 1 || (n.reduced >= 64 && (n.count < 4096 || n.reduced > kMostIterations));
   op.work.Set(n);
   op.work.Threads(uint64_t{n.count} * n.pieces, grouped ? 1 : 64);
   const char* shader = kind == kMean && !IsFloat(x) ? "reduce_mean" : "reduce";

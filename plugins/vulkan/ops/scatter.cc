@@ -12,7 +12,7 @@ constexpr uint32_t kAdd = 1;
 constexpr uint32_t kThreads = 512;
 
 struct ScatterNumbers {
-  uint32_t outer = 1, places = 1, inner = 1, rows = 1, k = 1, share = 1, shares = 1;
+  uint32_t outer = 1, places = 1, inner = 1, rows = 1, k = 1, share = 1, shares = 1, batch = 1;
   uint32_t bounds[KEEL_MAX_RANK] = {}, strides[KEEL_MAX_RANK] = {};
 };
 
@@ -20,10 +20,12 @@ void Finish(Op& op, ScatterNumbers& n, const keel_tensor& index, uint32_t mode, 
   const uint32_t columns = std::max(1u, n.outer * n.inner);
   n.shares = std::clamp(kThreads / columns, 1u, std::max(1u, n.places));
   n.share = (n.places + n.shares - 1) / n.shares;
+  n.batch = kMostIterations / (n.k + 2);
   op.work.Set(n);
   op.work.Threads(uint64_t{n.outer} * n.inner * n.shares);
   op.work.scratch_bytes = from_x ? 0 : 4 * uint64_t{Count32(op.Out(0))};  // sums of half floats
   op.work.pipeline = op.Numbers("scatter", op.Out(0), {index.dtype.bits / 8u, mode, from_x});
+  for (uint64_t step = 1; step * n.batch < n.rows; step++) op.Then(op.work.pipeline, op.work.groups, step);
 }
 
 void ScatterAdd(Op& op) {

@@ -26,5 +26,14 @@ inline void TileGrid(Op& op, Tiles tiles, uint32_t rows, uint32_t columns, uint3
     op.Fail(KEEL_UNIMPLEMENTED, std::string(op.host->node_op(op.node)) + ": more than 65535 tiles in a direction");
 }
 
+// Takes the inner dim in steps of `depth`, with the sums between them in scratch.
+inline void StepInner(Op& op, uint32_t inner, uint32_t depth) {
+  if (inner <= depth) return;
+  op.work.scratch_bytes = 8 * uint64_t{Count32(op.Out(0))};
+  const Dispatch first = op.work;
+  for (uint64_t step = 1; step * depth < inner; step++) op.Then(first.pipeline, first.groups, step);
+}
+inline constexpr uint32_t kTileDepth = 8192, kThreadDepth = kMostIterations;
+
 }  // namespace vulkan
 #endif

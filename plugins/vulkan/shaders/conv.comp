@@ -13,9 +13,13 @@ layout(constant_id = 5) const uint DIRECT = 0; // a thread for each result
 layout(constant_id = 6) const uint POINTS = 0; // a window of one cell, no padding, strides 1
 const uint kForward = 0, kImage = 1, kWeights = 2; // ops/conv.cc
 // For a group: `ins` channels of x, `outs` of y.
-#define SIZES uint batches, rows, columns, inner, images, groups, ins, outs, pixels, windows, taps
+#define SIZES uint batches, rows, columns, inner, depth, images, groups, ins, outs, pixels, windows, taps
 #include "window.glsl"
 uint image, group; // at hand
+
+// The part of the inner dim of this step.
+uint first_k(Numbers p) { return uint(push.step) * p.depth; }
+uint end_k(Numbers p) { return min(first_k(p) + p.depth, p.inner); }
 
 uint weight(Numbers p, uint o, uint i, uint tap) { return ((group * p.outs + o) * p.ins + i) * p.taps + tap; }
 uint in_x(Numbers p, uint n, uint i, uint cell) { return ((n * p.groups + group) * p.ins + i) * p.pixels + cell; }
@@ -45,19 +49,22 @@ A right(Numbers p, uint k, uint column) {
   int at = right_at(p, k, column);
   return at < 0 ? A(0) : load(right_side(), uint(at));
 }
-A sum_of(Numbers p, uint row, uint column) {
-  A sum = A(0);
-  for (uint k = 0; k < p.inner; k++) {
+A sum_of(Numbers p, uint row, uint column, A sum) {
+  for (uint k = first_k(p); k < end_k(p); k++) {
     int at = right_at(p, k, column);
     if (at >= 0) sum = MULTIPLY_ADD(left(p, row, k), load(right_side(), uint(at)), sum);
   }
   return sum;
 }
+uint result(Numbers p, uint row, uint column) {
+  return OP == kForward ? in_y(p, image, row, column) : OP == kImage ? in_x(p, image, row, column)
+                                                                     : weight(p, row, 0, 0) + column;
+}
+A started(Numbers p, uint row, uint column) { return push.step == 0 ? A(0) : Wide(SCRATCH).v[result(p, row, column)]; }
 void save(Numbers p, uint row, uint column, A sum) {
-  if (DIRECT == 0 && is_nan(sum)) sum = sum_of(p, row, column);
-  uint at = OP == kForward ? in_y(p, image, row, column) : OP == kImage ? in_x(p, image, row, column)
-                                                                        : weight(p, row, 0, 0) + column;
-  store(RESULT, at, sum);
+  if (DIRECT == 0 && is_nan(sum)) sum = sum_of(p, row, column, started(p, row, column));
+  if (end_k(p) < p.inner) Wide(SCRATCH).v[result(p, row, column)] = sum;
+  else store(RESULT, result(p, row, column), sum);
 }
 #include "tiles.glsl"
 
@@ -73,12 +80,12 @@ void main() {
     for (uint i = gl_WorkGroupID.x * 256 + thread; i < p.batches * in_batch; i += gl_NumWorkGroups.x * 256) {
       enter(p, i / in_batch);
       uint row = i % in_batch / p.columns, column = i % p.columns;
-      save(p, row, column, sum_of(p, row, column));
+      save(p, row, column, sum_of(p, row, column, started(p, row, column)));
     }
     return;
   }
   for (uint batch = gl_WorkGroupID.z; batch < p.batches; batch += gl_NumWorkGroups.z) {
     enter(p, batch);
-    multiply(p, p.rows, p.columns, p.inner);
+    multiply(p, p.rows, p.columns);
   }
 }

@@ -1,5 +1,5 @@
-// cumsum.comp: running sums along lines x[outer, :, inner]. GROUPED: a work group for each line: a thread adds a part of it, and
-// then begins with the sum of the parts before; otherwise a thread for each line.
+// cumsum.comp: running sums along lines x[outer, :, inner], which are cut into pieces: step 0 adds the elements of each piece
+// into scratch, step 1 replaces these sums by those of the pieces before, and step 2 writes the results. One piece: step 2 only.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "op.glsl"
@@ -7,21 +7,28 @@
 layout(local_size_x = 64) in;
 layout(constant_id = 2) const uint EXCLUSIVE = 0;
 layout(constant_id = 3) const uint REVERSE = 0;
-layout(constant_id = 4) const uint GROUPED = 0;
-NUMBERS { uint lines, size, inner; };
-shared A partial[64];
+NUMBERS { uint lines, size, inner, pieces, share; };
 
 uint element(Numbers p, uint line, uint k) {
   return (line / p.inner * p.size + (REVERSE != 0 ? p.size - 1 - k : k)) * p.inner + line % p.inner;
 }
-A sum_of(Numbers p, uint line, uint begin, uint end) {
+void add(Numbers p, uint task, uint begin, uint end) {
   A sum = A(0);
-  for (uint k = begin; k < end; k++) sum += load(operand(0), element(p, line, k));
-  return sum;
+  for (uint k = begin; k < end; k++) sum += load(operand(0), element(p, task / p.pieces, k));
+  Wide(SCRATCH).v[task] = sum;
 }
-void save(Numbers p, uint line, uint begin, uint end, A sum) {
+void accumulate(Numbers p, uint line) {
+  A sum = A(0);
+  for (uint k = 0; k < p.pieces; k++) {
+    A next = sum + Wide(SCRATCH).v[line * p.pieces + k];
+    Wide(SCRATCH).v[line * p.pieces + k] = sum;
+    sum = next;
+  }
+}
+void save(Numbers p, uint task, uint begin, uint end) {
+  A sum = p.pieces > 1 ? Wide(SCRATCH).v[task] : A(0);
   for (uint k = begin; k < end; k++) {
-    uint at = element(p, line, k);
+    uint at = element(p, task / p.pieces, k);
     A next = sum + load(operand(0), at);
     store(RESULT, at, EXCLUSIVE != 0 ? sum : next);
     sum = next;
@@ -30,17 +37,11 @@ void save(Numbers p, uint line, uint begin, uint end, A sum) {
 
 void main() {
   Numbers p = READ_NUMBERS;
-  if (GROUPED == 0) {
-    for (uint line = first_element(); line < p.lines; line += grid_size()) save(p, line, 0, p.size, A(0));
-    return;
-  }
-  uint thread = gl_LocalInvocationID.x, share = (p.size + 63) / 64, begin = thread * share, end = min(begin + share, p.size);
-  for (uint line = gl_WorkGroupID.x; line < p.lines; line += gl_NumWorkGroups.x) {
-    partial[thread] = sum_of(p, line, begin, end);
-    barrier();
-    A sum = A(0);
-    for (uint k = 0; k < thread; k++) sum += partial[k];
-    save(p, line, begin, end, sum);
-    barrier();
+  uint count = push.step == 1 ? p.lines : p.lines * p.pieces;
+  for (uint task = first_element(); task < count; task += grid_size()) {
+    uint begin = task % p.pieces * p.share, end = min(begin + p.share, p.size);
+    if (push.step == 0) add(p, task, begin, end);
+    if (push.step == 1) accumulate(p, task);
+    if (push.step == 2) save(p, task, begin, end);
   }
 }

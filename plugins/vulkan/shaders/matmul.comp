@@ -8,16 +8,26 @@ layout(constant_id = 4) const uint MODE = 0;
 layout(constant_id = 5) const uint BIAS = 0;
 const uint kTiles = 0, kColumns = 1, kDots = 2; // ops/matmul.cc
 NUMBERS {
-  uint rows, columns, inner, a_row, a_inner, b_inner, b_column, batches, rank;
+  uint rows, columns, inner, depth, a_row, a_inner, b_inner, b_column, batches, rank;
   uint sizes[kRank], of_a[kRank], of_b[kRank];
 };
 uint from_a, from_b, batch; // the batch at hand
 
+// The part of the inner dim of this step.
+uint first_k(Numbers p) { return uint(push.step) * p.depth; }
+uint end_k(Numbers p) { return min(first_k(p) + p.depth, p.inner); }
+
 A left(Numbers p, uint row, uint k) { return load(operand(0), from_a + row * p.a_row + k * p.a_inner); }
 A right(Numbers p, uint k, uint column) { return load(operand(1), from_b + k * p.b_inner + column * p.b_column); }
+uint result(Numbers p, uint row, uint column) { return (batch * p.rows + row) * p.columns + column; }
+A started(Numbers p, uint row, uint column) { return push.step == 0 ? A(0) : Wide(SCRATCH).v[result(p, row, column)]; }
 void save(Numbers p, uint row, uint column, A sum) {
+  if (end_k(p) < p.inner) {
+    Wide(SCRATCH).v[result(p, row, column)] = sum;
+    return;
+  }
   if (BIAS != 0) sum += load(operand(2), column);
-  store(RESULT, (batch * p.rows + row) * p.columns + column, sum);
+  store(RESULT, result(p, row, column), sum);
 }
 #include "tiles.glsl"
 
@@ -33,9 +43,8 @@ void enter(Numbers p, uint number) {
     from_b += at * p.of_b[d];
   }
 }
-A dot_product(Numbers p, uint row, uint column, uint begin, uint step) {
-  A sum = A(0);
-  for (uint k = begin; k < p.inner; k += step) sum = MULTIPLY_ADD(left(p, row, k), right(p, k, column), sum);
+A dot_product(Numbers p, uint row, uint column, uint begin, uint step, A sum) {
+  for (uint k = first_k(p) + begin; k < end_k(p); k += step) sum = MULTIPLY_ADD(left(p, row, k), right(p, k, column), sum);
   return sum;
 }
 void by_thread(Numbers p) {
@@ -43,7 +52,7 @@ void by_thread(Numbers p) {
   for (uint i = gl_WorkGroupID.x * 256 + thread; i < p.batches * in_batch; i += gl_NumWorkGroups.x * 256) {
     enter(p, i / in_batch);
     uint row = i % in_batch / p.columns, column = i % p.columns;
-    save(p, row, column, dot_product(p, row, column, 0, 1));
+    save(p, row, column, dot_product(p, row, column, 0, 1, started(p, row, column)));
   }
 }
 void by_group(Numbers p) {
@@ -51,7 +60,7 @@ void by_group(Numbers p) {
   for (uint i = gl_WorkGroupID.x; i < p.batches * in_batch; i += gl_NumWorkGroups.x) {
     enter(p, i / in_batch);
     uint row = i % in_batch / p.columns, column = i % p.columns;
-    tile_a[thread] = dot_product(p, row, column, thread, 256);
+    tile_a[thread] = dot_product(p, row, column, thread, 256, thread == 0 ? started(p, row, column) : A(0));
     for (uint half_size = 128; half_size > 0; half_size /= 2) {
       barrier();
       if (thread < half_size) tile_a[thread] += tile_a[thread + half_size];
@@ -68,6 +77,6 @@ void main() {
   if (MODE == kTiles)
     for (uint i = gl_WorkGroupID.z; i < p.batches; i += gl_NumWorkGroups.z) {
       enter(p, i);
-      multiply(p, p.rows, p.columns, p.inner);
+      multiply(p, p.rows, p.columns);
     }
 }
