@@ -277,3 +277,10 @@ def test_devices_and_scopes():
     assert x.device == "" and x.to(None).tolist() == x.to("cpu").tolist() == X.tolist()
     with pytest.raises(keel.DeviceError):
         x.to("cuda:7")
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_an_index_as_bool_is_whether_it_is_not_zero(device):
+    with keel.device(device):
+        for x in (keel.iota(dims=[600], dtype="bool"), keel.iota(dims=[600, 2], dtype="bool")):
+            assert np.argwhere(~x.numpy()[:, None] if x.ndim == 1 else ~x.numpy()).tolist() in ([[0, 0]], [[0, 0], [0, 1]])

@@ -33,9 +33,13 @@ keel_rc PrepareFill(const Node& node, keel_launch* launch) {
   return KEEL_OK;
 }
 
+enum class Bool : uint8_t {};  // VisitAll has no bool: its type is uint8_t, to which 256 is 0
+
 template <class T>
 T FromInt(int64_t v) {
-  if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, BF16>)
+  if constexpr (std::is_same_v<T, Bool>)
+    return Bool{v != 0};
+  else if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, BF16>)
     return Rounded<T>(ToOdd(static_cast<double>(v)));
   else
     return static_cast<T>(v);
@@ -64,8 +68,9 @@ keel_rc RunIota(const keel_call* call) {
 }
 keel_rc PrepareIota(const Node& node, keel_launch* launch) {
   const keel_tensor y = node.Out(0);
+  const keel_dt dt = keel_dt_of(&y);
   return Keep(launch, node.Int("axis"),
-              VisitAll(keel_dt_of(&y), []<class T>() -> Run { return RunIota<T>; }));
+              dt == KEEL_BOOL ? RunIota<Bool> : VisitAll(dt, []<class T>() -> Run { return RunIota<T>; }));
 }
 
 template <class T>
@@ -75,7 +80,9 @@ keel_rc RunDim(const keel_call* call) {
 }
 keel_rc PrepareDim(const Node& node, keel_launch* launch) {
   const keel_tensor y = node.Out(0);
-  return Keep(launch, node.Int("of"), VisitAll(keel_dt_of(&y), []<class T>() -> Run { return RunDim<T>; }));
+  const keel_dt dt = keel_dt_of(&y);
+  return Keep(launch, node.Int("of"),
+              dt == KEEL_BOOL ? RunDim<Bool> : VisitAll(dt, []<class T>() -> Run { return RunDim<T>; }));
 }
 
 template <class T, class I>

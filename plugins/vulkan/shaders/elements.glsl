@@ -7,8 +7,9 @@ layout(buffer_reference, scalar, buffer_reference_align = 1) buffer Bytes { T8 v
 layout(buffer_reference, scalar, buffer_reference_align = 2) buffer Shorts { T16 v[]; };
 A load(uint64_t at, uint i) { return STORAGE == 1 ? A(Shorts(at).v[i]) : A(Bytes(at).v[i]); }
 void store(uint64_t at, uint i, A x) {
+  if (STORAGE == 2) x = min(x, A(1)); // unsigned
   if (STORAGE == 1) Shorts(at).v[i] = T16(x);
-  else Bytes(at).v[i] = T8(STORAGE == 2 ? A(x != A(0)) : x);
+  else Bytes(at).v[i] = T8(x);
 }
 #elif defined(HALF)
 layout(buffer_reference, scalar, buffer_reference_align = 2) buffer Halves { uint16_t v[]; };
