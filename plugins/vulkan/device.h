@@ -3,6 +3,7 @@
 #define KEEL_PLUGINS_VULKAN_DEVICE_H
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -28,6 +29,9 @@ struct Code {  // SPIR-V; static data
   size_t bytes = 0;
 };
 using Constants = std::vector<uint32_t>;  // specialization constants 0, 1, ...
+// keel_host.node_hash, and two words of variants that the generator defines.
+using GeneratedKey = std::array<uint64_t, 3>;
+using Generate = std::function<keel_rc(std::vector<uint32_t>* words)>;
 
 }  // namespace vulkan
 
@@ -52,7 +56,7 @@ struct keel_dev_s {
   std::atomic<uint32_t> pipelines_made = 0;  // that the cache on disk may lack
   std::mutex compiling;
   std::map<std::pair<const uint32_t*, vulkan::Constants>, VkPipeline> pipelines;  // by embedded shader
-  std::map<std::vector<uint32_t>, VkPipeline> generated;                          // by SPIR-V
+  std::map<vulkan::GeneratedKey, VkPipeline> generated;
 
   // KEEL_OK, or a failure that names the Vulkan function. A lost device stays lost. Call it without the lock
   // of a queue, so that the message names the ops in flight.
@@ -61,8 +65,8 @@ struct keel_dev_s {
   void Lose(const std::string& why);
   // The pipeline of a shader of shaders/ with these constants; made at first use.
   keel_rc Pipeline(vulkan::Code code, const vulkan::Constants& constants, VkPipeline* out);
-  // The pipeline of SPIR-V that was generated at run time.
-  keel_rc GeneratedPipeline(const std::vector<uint32_t>& words, VkPipeline* out);
+  // The pipeline of SPIR-V that `make` generates unless there is one with this key.
+  keel_rc GeneratedPipeline(const vulkan::GeneratedKey& key, const vulkan::Generate& make, VkPipeline* out);
 };
 
 #define VULKAN_TRY(dev, function, ...)                                                              \

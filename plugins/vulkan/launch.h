@@ -1,6 +1,6 @@
 // launch.h: launches. An impl's prepare fills a Work; run is the same function for all impls.
 //
-// Parameters of every shader, at the address in its push constant (shaders/common.glsl):
+// Parameters of every shader, of shaders/ (common.glsl) and generated (spirv/kernel.h), at the address in its push constant:
 //   u64 addresses of the operands, the results, scratch and the fault bytes; 0: omitted
 //   u64 keel_call.fault | KEEL_RANGE, for the fault code
 //   numbers of the shader: sizes, strides ...

@@ -66,11 +66,15 @@ keel_rc keel_dev_s::Pipeline(vulkan::Code code, const vulkan::Constants& constan
   return KEEL_OK;
 }
 
-keel_rc keel_dev_s::GeneratedPipeline(const std::vector<uint32_t>& words, VkPipeline* out) {
+keel_rc keel_dev_s::GeneratedPipeline(const vulkan::GeneratedKey& key, const vulkan::Generate& make,
+                                      VkPipeline* out) {
   std::lock_guard lock(compiling);
-  VkPipeline& made = generated[words];
-  if (!made)
+  VkPipeline& made = generated[key];
+  if (!made) {
+    std::vector<uint32_t> words;
+    if (keel_rc rc = make(&words)) return rc;
     if (keel_rc rc = vulkan::Create(this, {words.data(), 4 * words.size()}, {}, &made)) return rc;
+  }
   *out = made;
   return KEEL_OK;
 }

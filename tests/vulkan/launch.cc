@@ -39,26 +39,23 @@ std::string BytesOf(const Words& words) {
   return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t)};
 }
 
-// The parameters of plugins/vulkan/launch.h, with the buffers in the order: fault bytes, operands read, results, parameters.
+// The parameters of launch.h, with the buffers in the order: fault bytes, operands, results, parameters.
 struct Parameters {
   const KernelSpec& spec;
   const keel_node& node;
   std::vector<std::string>* buffers;
 
   Words operator()(const Words& addresses) const {
-    const size_t n = spec.reads.size(), results = spec.body.results.size();
-    Words words(node.in.size());
-    for (size_t i = 0; i < n; i++) words[spec.reads[i]] = addresses[1 + i];
-    for (size_t i = 0; i < results; i++) words.push_back(addresses[1 + n + i]);
-    words.insert(words.end(), {0, addresses[0], kFaultValue | KEEL_RANGE, static_cast<uint64_t>(node.out[0].Count())});
+    const size_t n = node.in.size() + spec.body.results.size();
+    Words words(addresses.begin() + 1, addresses.begin() + 1 + static_cast<int64_t>(n));
+    words.insert(words.end(), {0, addresses[0], kFaultValue | KEEL_RANGE});
+    words.push_back(static_cast<uint64_t>(node.out[0].Count()));
     if (spec.strided) {
       const Words layout = Layout(spec, node);
       words.insert(words.end(), layout.begin(), layout.end());
     }
-    std::string& block = (*buffers)[1 + n + results];
-    EXPECT_EQ(words.size() * sizeof(uint64_t), block.size());
-    block = BytesOf(words);
-    return {addresses[1 + n + results]};
+    buffers->back() = BytesOf(words);
+    return {addresses.back()};
   }
 };
 
@@ -90,17 +87,16 @@ std::vector<std::string> RunKernel(const keel_node& node, const Variant& variant
   const keel_spirv::Kernel kernel = keel_spirv::MakeKernel(spec);
   EXPECT_EQ(kernel.error, "");
   std::vector<std::string> buffers = {std::string(sizeof(FaultBytes), '\0')};
-  for (uint32_t v : spec.reads) buffers.push_back(operands[v]);
+  buffers.insert(buffers.end(), operands.begin(), operands.end());
   for (size_t i = 0; i < spec.body.results.size(); i++)
     buffers.emplace_back(static_cast<size_t>(node.out[i].Bytes()), '\x5a');
-  const size_t first = 1 + spec.reads.size(), n = spec.reads.size() + spec.body.results.size();
-  const size_t words = node.in.size() + spec.body.results.size() + 3 + keel_spirv::CountNumbers(spec);
-  buffers.emplace_back(words * sizeof(uint64_t), '\0');
+  const int64_t first = 1 + static_cast<int64_t>(operands.size());
+  buffers.emplace_back(8 * 1024, '\0');
   const Parameters parameters = {spec, node, &buffers};
   EXPECT_EQ(RunShader(kernel.words, kGroups, &buffers, parameters), "") << node.op;
   if (fault != nullptr) std::memcpy(fault, buffers[0].data(), sizeof(FaultBytes));
   EXPECT_TRUE(kernel.may_fail || buffers[0] == std::string(sizeof(FaultBytes), '\0')) << node.op;
-  return {buffers.begin() + static_cast<int64_t>(first), buffers.begin() + static_cast<int64_t>(n + 1)};
+  return {buffers.begin() + first, buffers.end() - 1};
 }
 
 }  // namespace vulkan_test

@@ -1,8 +1,11 @@
-// elementwise.cc: elementwise ops, fused bodies of them, and random numbers: each is a shader that spirv/ generates.
+// elementwise.cc: elementwise ops, fused bodies of them, and random numbers, as generated shaders (spirv/kernel.h).
+// Operands are broadcast by strides.
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "ops.h"
-#include "spirv/kernel.h"
+#include "plugins/vulkan/spirv/kernel.h"
 
 namespace vulkan {
 namespace {
@@ -10,65 +13,114 @@ namespace {
 using keel::plugin::Body;
 using keel_spirv::KernelSpec;
 
-// Whether the device has what loads, stores and arithmetic of these values need.
-bool Computes(keel_dev d, const Body& body) {
-  return std::all_of(body.dtypes.begin(), body.dtypes.end(), [&](keel_dt dt) {
-    const uint32_t bits = dt >> 8 & 255;
-    return (dt != KEEL_F64 || d->has.f64) && (bits != 8 || d->has.storage8) && (bits != 16 || d->has.storage16);
-  });
+bool Computes(keel_dev d, keel_dt dt) {
+  const uint32_t bits = dt >> 8 & 255;
+  return (bits != 8 || d->has.storage8) && (bits != 16 || d->has.storage16) && (dt != KEEL_F64 || d->has.f64);
 }
 
-int32_t Match(keel_dev d, const keel_host* host, const keel_node* node) {
-  const auto body = keel::plugin::read_body(host, node, keel_spirv::OwnOps());
-  return body && !body->results.empty() && Computes(d, *body);
+std::optional<Body> RandomBody(Node& node) {
+  const keel_dt dtype = keel::plugin::dtype_of(node.Out(0));
+  return keel_spirv::RandomSpec(node.Word("kind") == "normal" ? "random.normal" : "random.uniform", dtype).body;
+}
+std::optional<Body> BodyOf(Node& node) {
+  if (std::string_view(node.host->node_op(node.node)) == "random") return RandomBody(node);
+  return keel::plugin::read_body(node.host, node.node, keel_spirv::OwnOps());
 }
 
-// The loops of a kernel; keel_host.merge_dims makes them as few as possible.
-struct Loops {
-  int32_t rank = 0;
-  int64_t sizes[KEEL_MAX_RANK] = {};
-  std::vector<int64_t> strides;  // KEEL_MAX_RANK for each tensor
+// Results of different dims: the ops of the body run instead.
+bool HaveSameDims(const std::vector<keel_tensor>& results) {
+  for (const keel_tensor& t : results)
+    if (!std::equal(t.shape, t.shape + t.ndim, results[0].shape, results[0].shape + results[0].ndim)) return false;
+  return true;
+}
 
-  keel_rc Read(const keel_host* host, const std::vector<keel_tensor>& tensors) {
-    std::vector<const keel_tensor*> pointers;
-    for (const keel_tensor& t : tensors) pointers.push_back(&t);
-    strides.resize(KEEL_MAX_RANK * tensors.size());
-    return host->merge_dims(pointers.data(), static_cast<uint32_t>(tensors.size()), sizes, strides.data(), &rank);
-  }
-  int64_t Stride(size_t tensor, int32_t d) const { return strides[KEEL_MAX_RANK * tensor + static_cast<size_t>(d)]; }
-  // Each operand has all elements, or one.
-  bool Contiguous(size_t n) const {
-    for (size_t i = 0; i < n && rank == 1; i++)
-      if (Stride(i, 0) > 1) return false;
-    return rank <= 1;
-  }
+int32_t Match(keel_dev d, const keel_host* host, const keel_node* of) {
+  Node node(host, of);
+  const std::optional<Body> body = BodyOf(node);
+  return body && std::ranges::all_of(body->dtypes, [&](keel_dt dt) { return Computes(d, dt); });
+}
+
+// The iteration space of a node, and the kernel for it.
+struct Space {
+  KernelSpec spec;
+  std::vector<uint64_t> numbers;  // as kernel.h says
 };
 
-// Numbers of the kernel, and the parts of its spec that depend on the shapes. The last of the loops' tensors is a result.
-std::vector<uint64_t> Lay(const Loops& loops, uint64_t count, KernelSpec* spec) {
-  const size_t n = spec->reads.size();
-  std::vector<uint64_t> numbers = {count};
-  spec->wide_index = count > UINT32_MAX / 2;
-  spec->strided = !loops.Contiguous(n);
-  spec->rank = static_cast<uint32_t>(loops.rank);
-  for (size_t i = 0; i < n && !spec->strided; i++)
-    if (loops.rank == 0 || loops.Stride(i, 0) == 0) spec->ones |= uint64_t{1} << i;
-  if (!spec->strided) return numbers;
-  numbers.insert(numbers.end(), loops.sizes, loops.sizes + loops.rank);
-  for (size_t i = 0; i < n; i++)
-    for (int32_t d = 0; d < loops.rank; d++) numbers.push_back(static_cast<uint64_t>(loops.Stride(i, d)));
-  return numbers;
+// Few dims: an operand of one element has strides 0, any other the strides of the iteration space.
+bool IsContiguous(const int64_t* strides, const int64_t* sizes, int32_t rank) {
+  return rank == 0 || (rank == 1 && (strides[0] == 1 || strides[0] == 0 || sizes[0] == 0));
 }
 
-keel_rc Generate(keel_dev d, Node& node, const KernelSpec& spec, const std::vector<uint64_t>& numbers,
-                 keel_launch* launch) {
-  const keel_spirv::Kernel kernel = keel_spirv::MakeKernel(spec);
-  if (!kernel.error.empty()) return node.host->fail(KEEL_UNIMPLEMENTED, kernel.error.c_str());
+keel_rc MakeSpace(Node& node, const std::vector<keel_tensor>& results, Space* s) {
+  KernelSpec& spec = s->spec;
+  std::vector<keel_tensor> tensors;
+  for (uint32_t v : spec.reads) tensors.push_back(node.In(v));
+  tensors.push_back(results[0]);
+  if (node.rc) return node.rc;
+  std::vector<const keel_tensor*> all;
+  for (const keel_tensor& t : tensors) all.push_back(&t);
+  int64_t sizes[KEEL_MAX_RANK];
+  std::vector<int64_t> strides(all.size() * KEEL_MAX_RANK);
+  int32_t rank = 0;
+  const uint32_t n = static_cast<uint32_t>(all.size());
+  if (keel_rc rc = node.host->merge_dims(all.data(), n, sizes, strides.data(), &rank)) return rc;
+  const int64_t count = keel_count(&results[0]);
+  int64_t furthest = count;
+  s->numbers.push_back(static_cast<uint64_t>(count));
+  s->numbers.insert(s->numbers.end(), sizes, sizes + rank);
+  for (size_t v = 0; v < spec.reads.size(); v++) {
+    const int64_t* of = &strides[v * KEEL_MAX_RANK];
+    spec.strided |= !IsContiguous(of, sizes, rank);
+    if (rank == 0 || of[0] == 0) spec.ones |= uint64_t{1} << v;
+    s->numbers.insert(s->numbers.end(), of, of + rank);
+    int64_t last = 0;
+    for (int32_t i = 0; i < rank; i++) last += (sizes[i] - 1) * of[i];
+    furthest = std::max(furthest, last);
+  }
+  if (!spec.strided) s->numbers.resize(1);
+  if (spec.strided) spec.ones = 0;
+  spec.rank = static_cast<uint32_t>(rank);
+  spec.wide_index = furthest > INT32_MAX;
+  return KEEL_OK;
+}
+
+keel_rc Generate(keel_dev d, const Node& node, const KernelSpec& spec, std::vector<uint32_t>* words) {
+  keel_spirv::Kernel kernel = keel_spirv::MakeKernel(spec);
+  const char* why = !kernel.error.empty()             ? kernel.error.c_str()
+                    : kernel.float64 && !d->has.f64 ? "the device has no shaderFloat64"
+                                                      : nullptr;
+  if (why) return node.host->fail(KEEL_UNIMPLEMENTED, (std::string(node.host->node_op(node.node)) + ": " + why).c_str());
+  *words = std::move(kernel.words);
+  return KEEL_OK;
+}
+
+std::vector<keel_tensor> Results(Node& node) {
+  uint32_t n_in = 0, n_out = 0;
+  node.host->node_arity(node.node, &n_in, &n_out);
+  std::vector<keel_tensor> results;
+  for (uint32_t i = 0; i < n_out; i++) results.push_back(node.Out(i));
+  return results;
+}
+
+keel_rc PrepareKernel(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
+  Node node(host, of);
+  const std::vector<keel_tensor> results = Results(node);
+  const std::optional<Body> body = BodyOf(node);
+  if (node.rc) return node.rc;
+  if (!body) return host->fail(KEEL_UNIMPLEMENTED, "a body of ops that are not elementwise");
+  if (!HaveSameDims(results)) return host->fail(KEEL_UNIMPLEMENTED, "a body whose results differ in dims");
+  Space space;
+  space.spec.body = needed_part(*body, body->results, &space.spec.reads);
+  if (keel_rc rc = MakeSpace(node, results, &space)) return rc;
   Work work;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(numbers.data());
-  work.numbers.assign(bytes, bytes + numbers.size() * sizeof(uint64_t));
-  work.Threads(numbers[0], spec.group_size);
-  if (keel_rc rc = d->GeneratedPipeline(kernel.words, &work.pipeline)) return rc;
+  const KernelSpec& spec = space.spec;
+  const GeneratedKey key = {host->node_hash(of, 0), spec.ones,
+                            uint64_t{spec.rank} << 2 | uint64_t{spec.strided} << 1 | uint64_t{spec.wide_index}};
+  const auto make = [&](std::vector<uint32_t>* words) { return Generate(d, node, spec, words); };
+  if (keel_rc rc = d->GeneratedPipeline(key, make, &work.pipeline)) return rc;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(space.numbers.data());
+  work.numbers.assign(bytes, bytes + 8 * space.numbers.size());
+  work.Threads(space.numbers[0], spec.group_size);
   return node.Finish(work, launch);
 }
 
@@ -106,9 +158,15 @@ int32_t MatchRandom(keel_dev d, const keel_host*, const keel_node*) { return d->
 }  // namespace
 
 Impls ElementwiseImpls() {
-  Impls all = {Row("call", nullptr, PrepareBody, Match), Row("random", nullptr, PrepareRandom, MatchRandom)};
-  for (const auto& op : keel::plugin::kScalarOps) all.push_back(Row(op.name, nullptr, PrepareBody, Match));
-  for (const auto& op : keel_spirv::OwnOps()) all.push_back(Row(op.name, nullptr, PrepareBody, Match));
+  Impls all;
+  const auto add = [&all](const char* op) {
+    all.push_back(Row(op, nullptr, PrepareKernel, Match));
+    all.back().flags = KEEL_IMPL_INPLACE;
+  };
+  for (const auto& op : keel::plugin::kScalarOps) add(op.name);
+  for (const auto& op : keel_spirv::OwnOps()) add(op.name);
+  add("call");
+  add("random");
   return all;
 }
 

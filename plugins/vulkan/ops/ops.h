@@ -35,10 +35,9 @@ class Node {
   keel_tensor In(uint32_t i) { return Tensor(host->node_in, i); }
   keel_tensor Out(uint32_t i) { return Tensor(host->node_out, i); }
   int64_t Int(const char* name) { return Attribute(name).i; }
-  double Float(const char* name) { return Attribute(name).f; }
-  std::string_view Text(const char* name) {
+  std::string_view Word(const char* name) {
     const keel_attr a = Attribute(name);
-    return {static_cast<const char*>(a.p), a.count};
+    return rc ? std::string_view() : std::string_view(static_cast<const char*>(a.p), a.count);
   }
   std::span<const int64_t> List(const char* name) {
     const keel_attr a = Attribute(name);

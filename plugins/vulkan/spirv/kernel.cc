@@ -20,10 +20,8 @@ class Builder {
     if (!Check()) return made_;
     const Id triple = m.Vector(m.Unsigned(32), 3);
     const Id thread = m.BuiltIn(kBuiltInThread, triple), groups = m.BuiltIn(kBuiltInGroups, triple);
-    const Id push = m.PushWords(1), u64 = m.Unsigned(64);
+    push_ = m.PushWords(1);
     m.Label(m.New());
-    const Id at = m.Emit(kAccessChain, m.Pointer(kPushConstant, u64), {push, m.U32(0), m.U32(0)});
-    words_ = {&code_, m.Emit(kLoad, u64, {at}), Reg::kU64};
     ReadParameters();
     const Reg reg = s_.wide_index ? Reg::kU64 : Reg::kU32;
     const Value first = Index(FirstOf(thread, triple)), step = Index(FirstOf(groups, triple) * s_.group_size);
@@ -59,17 +57,22 @@ class Builder {
     return {&code_, m.Emit(kCompositeExtract, m.Unsigned(32), {all, 0}), Reg::kU32};
   }
 
-  // ---- parameters: operands, results, scratch, fault bytes, code, numbers
-  uint32_t Scratch() const { return s_.body.n_operands + static_cast<uint32_t>(s_.body.results.size()); }
+  // ---- parameters, in the order of launch.h
   Value Parameter(uint32_t i) { return code_.Load(words_ + 8.0 * i, 64, Reg::kU64); }
+  uint32_t Scratch() const { return s_.body.n_operands + static_cast<uint32_t>(s_.body.results.size()); }
   Value Number(uint32_t i) {
     const Value v = Parameter(Scratch() + 3 + i);
     return s_.wide_index ? v : Narrow(v);
   }
   void ReadParameters() {
-    for (uint32_t operand : s_.reads) addresses_.push_back(Parameter(operand));
-    for (uint32_t i = s_.body.n_operands; i < Scratch(); i++) addresses_.push_back(Parameter(i));
-    for (uint32_t i = 1; i < CountNumbers(s_); i++) layout_.push_back(Number(i));
+    Module& m = code_.module;
+    const Id u64 = m.Unsigned(64);
+    const Id at = m.Emit(kAccessChain, m.Pointer(kPushConstant, u64), {push_, m.U32(0), m.U32(0)});
+    words_ = {&code_, m.Emit(kLoad, u64, {at}), Reg::kU64};
+    for (uint32_t v : s_.reads) addresses_.push_back(Parameter(v));
+    for (uint32_t r = s_.body.n_operands; r < Scratch(); r++) addresses_.push_back(Parameter(r));
+    const uint32_t n = s_.rank * (1 + static_cast<uint32_t>(s_.reads.size()));
+    for (uint32_t i = 0; s_.strided && i < n; i++) layout_.push_back(Number(1 + i));
   }
 
   // ---- one element
@@ -149,10 +152,6 @@ class Builder {
 }  // namespace
 
 Kernel MakeKernel(const KernelSpec& spec) { return Builder(spec).Make(); }
-
-uint32_t CountNumbers(const KernelSpec& s) {
-  return 1 + (s.strided ? s.rank * (1 + static_cast<uint32_t>(s.reads.size())) : 0);
-}
 
 const std::vector<keel::plugin::OwnOp>& OwnOps() {
   static const std::vector<keel::plugin::OwnOp> own = {{"sigmoid", nullptr},  {"silu", nullptr},

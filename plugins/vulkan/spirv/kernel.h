@@ -3,9 +3,12 @@
 // The shader has the entry point `main`, group size (group_size, 1, 1), no descriptors, and traverses the
 // iteration space with a grid-stride loop: any number of groups along x computes all elements.
 //
-// Its parameters are those of each shader (../launch.h), with these numbers, as u64: the elements of the iteration space; for a
-// strided kernel then the sizes of its `rank` dims, the last one varying fastest, and for each operand in spec.reads its `rank`
-// strides, in elements (keel_host.merge_dims gives these). Results are contiguous and have the shape of the iteration space.
+// Parameters are those of every shader (../launch.h): the addresses of all operands of the body, of its results, of
+// scratch and of the fault bytes, the fault code, then these numbers, 64 bits each:
+//   number of elements of the iteration space
+//   strided only: `rank` sizes of the dims, the last one varying fastest, then for each operand in spec.reads `rank`
+//                 strides in elements, 0 where it is broadcast
+// (keel_host.merge_dims gives these.) Results are contiguous and have the shape of the iteration space.
 //
 // The plain index is u32: the number of elements plus the number of threads, and each operand's offset, must
 // be below 2^32; otherwise set wide_index.
@@ -36,8 +39,6 @@ struct Kernel {
 };
 
 Kernel MakeKernel(const KernelSpec& spec);
-// Numbers of the parameters.
-uint32_t CountNumbers(const KernelSpec& spec);
 
 // Composite ops that a body may contain, for read_body.
 const std::vector<keel::plugin::OwnOp>& OwnOps();
