@@ -7,10 +7,10 @@
 
 namespace vulkan {
 
-extern const Code kRelocate, kClock, kMatmul, kSoftmax;
-extern const Code kReduceF32, kReduceF64, kReduceI32, kReduceI64;
-// By the width of an element, 1 << i bytes.
-extern const Code kCopy[4], kGather[4];
+// A module by name: "copy_b8", "reduce_f32"; no words: there is none.
+Code Shader(std::string_view name);
+
+extern const Code kRelocate, kClock;
 
 }  // namespace vulkan
 #endif

@@ -20,7 +20,7 @@ bool Computes(keel_dev d, keel_dt dt) {
 
 std::optional<Body> RandomBody(Node& node) {
   const keel_dt dtype = keel::plugin::dtype_of(node.Out(0));
-  return keel_spirv::RandomSpec(node.Word("kind") == "normal" ? "random.normal" : "random.uniform", dtype).body;
+  return keel_spirv::RandomSpec(node.Text("kind") == "normal" ? "random.normal" : "random.uniform", dtype).body;
 }
 std::optional<Body> BodyOf(Node& node) {
   if (std::string_view(node.host->node_op(node.node)) == "random") return RandomBody(node);
@@ -123,37 +123,6 @@ keel_rc PrepareKernel(keel_dev d, const keel_host* host, const keel_node* of, ke
   work.Threads(space.numbers[0], spec.group_size);
   return node.Finish(work, launch);
 }
-
-bool SameShape(const keel_tensor& a, const keel_tensor& b) { return std::equal(a.shape, a.shape + a.ndim, b.shape, b.shape + b.ndim); }
-
-keel_rc PrepareBody(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
-  Node node(host, of);
-  const auto body = keel::plugin::read_body(host, of, keel_spirv::OwnOps());
-  KernelSpec spec;
-  spec.body = needed_part(*body, body->results, &spec.reads);
-  std::vector<keel_tensor> tensors;
-  for (uint32_t operand : spec.reads) tensors.push_back(node.In(operand));
-  const keel_tensor result = node.Out(0);
-  for (uint32_t i = 1; i < body->results.size() && !node.rc; i++)
-    if (!SameShape(node.Out(i), result)) return host->fail(KEEL_UNIMPLEMENTED, "the results of the body have several shapes");
-  tensors.push_back(result);
-  if (node.rc) return node.rc;
-  Loops loops;
-  if (keel_rc rc = loops.Read(host, tensors)) return rc;
-  const auto numbers = Lay(loops, static_cast<uint64_t>(keel_count(&result)), &spec);
-  return Generate(d, node, spec, numbers, launch);
-}
-
-keel_rc PrepareRandom(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
-  Node node(host, of);
-  const keel_tensor result = node.Out(0);
-  const std::string kind = "random." + std::string(node.Text("kind"));
-  if (node.rc) return node.rc;
-  const KernelSpec spec = keel_spirv::RandomSpec(kind.c_str(), keel_dt_of(&result));
-  return Generate(d, node, spec, {static_cast<uint64_t>(keel_count(&result))}, launch);
-}
-
-int32_t MatchRandom(keel_dev d, const keel_host*, const keel_node*) { return d->has.f64; }
 
 }  // namespace
 

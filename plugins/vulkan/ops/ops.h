@@ -35,9 +35,10 @@ class Node {
   keel_tensor In(uint32_t i) { return Tensor(host->node_in, i); }
   keel_tensor Out(uint32_t i) { return Tensor(host->node_out, i); }
   int64_t Int(const char* name) { return Attribute(name).i; }
-  std::string_view Word(const char* name) {
+  double Float(const char* name) { return Attribute(name).f; }
+  std::string_view Text(const char* name) {
     const keel_attr a = Attribute(name);
-    return rc ? std::string_view() : std::string_view(static_cast<const char*>(a.p), a.count);
+    return {static_cast<const char*>(a.p), a.count};
   }
   std::span<const int64_t> List(const char* name) {
     const keel_attr a = Attribute(name);

@@ -144,6 +144,7 @@ class Builder {
   const KernelSpec& s_;
   Code code_;
   Kernel made_;
+  Id push_ = 0;
   Value words_;
   std::vector<Value> addresses_, layout_;
   std::vector<keel_dt> used_;
