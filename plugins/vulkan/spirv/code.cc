@@ -64,8 +64,11 @@ Value Code::Binary(Opcode op, Reg result, Value a, Value b) {
   return {this, module.Emit(op, TypeOf(result), {a.id, b.id}), result};
 }
 
+// By way of a struct: GPU-assisted validation checks such accesses only.
 Id Code::Pointer(Value address, Id type) {
-  return module.Emit(kConvertUToPtr, module.Pointer(kPhysicalStorageBuffer, type), {address.id});
+  const Id block = module.Pointer(kPhysicalStorageBuffer, module.Block(type));
+  const Id base = module.Emit(kConvertUToPtr, block, {address.id});
+  return module.Emit(kAccessChain, module.Pointer(kPhysicalStorageBuffer, type), {base, module.U32(0)});
 }
 Value Code::Load(Value address, uint32_t bits, Reg reg) {
   const bool narrow = bits < 32;

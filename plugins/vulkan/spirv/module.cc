@@ -60,6 +60,14 @@ Id Module::PushWords(uint32_t n) {
   variables_.push_back(Declare(kVariable, {kPushConstant}, true, pointer));
   return variables_.back();
 }
+Id Module::Block(Id type) {
+  const auto [it, fresh] = blocks_.try_emplace(type, 0);
+  if (!fresh) return it->second;
+  it->second = Declare(kTypeStruct, {type}, false);
+  Decorate(it->second, {kDecorationBlock});
+  Append(&decorations_, kMemberDecorate, {it->second, 0, kDecorationOffset, 0});
+  return it->second;
+}
 Id Module::BuiltIn(uint32_t number, Id type) {
   const Id pointer = Pointer(kInput, type), variable = New();
   Append(&declarations_, kVariable, {pointer, variable, kInput});

@@ -132,6 +132,8 @@ class Module {
 
   // A struct of one array of n u64, in push constants.
   Id PushWords(uint32_t n);
+  // A struct of one member, in a buffer.
+  Id Block(Id type);
   Id BuiltIn(uint32_t number, Id type);  // an input variable
 
   // ---- instructions of the function
@@ -157,6 +159,7 @@ class Module {
   Id Declare(Opcode op, const Words& operands, bool typed, Id type = 0);
   static void Append(Words* to, Opcode op, const Words& operands);
 
+  std::map<Id, Id> blocks_;
   Id next_ = 1;
   Id extended_, main_, block_ = 0;
   std::map<Words, Id> known_;
