@@ -30,6 +30,7 @@ int64_t PlaceOf(const std::string& bytes, size_t size, int64_t i) {
   const uint64_t sign = uint64_t{1} << (size * 8 - 1);
   return bits & sign ? -static_cast<int64_t>(bits & ~sign) : static_cast<int64_t>(bits);
 }
+double Distance(int64_t a, int64_t b) { return std::fabs(static_cast<double>(static_cast<__int128>(a) - b)); }
 bool IsNan(const std::string& bytes, keel_dt dt, int64_t i) { return std::isnan(bare::Get(bytes, dt, i)); }
 
 // Elements that differ by more; the first is described.
@@ -46,7 +47,7 @@ int64_t Differences(const keel_node& node, const std::vector<std::string>& in, c
     if (bare::IsFloat(t.dtype)) {
       if (IsNan(got, t.dtype, i) || IsNan(want, t.dtype, i)) {
         if (IsNan(got, t.dtype, i) && IsNan(want, t.dtype, i)) continue;
-      } else if (a != b && std::fabs(static_cast<double>(a) - static_cast<double>(b)) <= ulps) {
+      } else if (a != b && Distance(a, b) <= ulps) {
         continue;
       }
     }

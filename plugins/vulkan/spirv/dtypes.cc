@@ -69,23 +69,27 @@ Value Resize(keel_dt from, keel_dt to, Value v) {
   return Wrap(to, BitsOf(from) == 64 && BitsOf(to) != 64 ? Narrow(v) : v);
 }
 
-// Integer to f32 rounded to odd, for bf16: f32 alone would round twice.
-Value ToOddFloat(keel_dt from, Value v) {
+// m >> bits where that leaves more than 16 bits, with the last bit set if a set bit is lost: the rounding to bf16 stays
+// as it was.
+void Shorten(Value* m, Value* scale, int bits) {
+  const Value kept = *m >> bits, large = kept >= 0x1p16, lost = (kept << bits) != *m;
+  *m = Select(large, kept | Select(lost, Like(*m, 1), Like(*m, 0)), *m);
+  *scale = *scale * Select(large, Like(*scale, std::ldexp(1.0, bits)), Like(*scale, 1));
+}
+// Integer to f32 for bf16: f32 alone would round twice. At most 24 bits are converted, which is exact.
+Value ToShortFloat(keel_dt from, Value v) {
   Code& c = *v.code;
-  const Value wide = Resize(from, IsSigned(from) ? KEEL_I64 : KEEL_U64, v);
-  const Value below = IsSigned(from) ? SignedLess(wide, Like(wide, 0)) : c.True(false);
-  const Value magnitude = Select(below, -wide, wide), one = Like(wide, 1), zero = Like(wide, 0);
-  const Value large = magnitude >= 0x1p32;
-  const Value shorter = (magnitude >> 8) | Select((magnitude & 255) != 0, one, zero);
-  const Value m = Select(large, shorter, magnitude);
-  const Value f = c.Unary(kConvertUToF, Reg::kF32, m), back = c.Unary(kConvertFToU, Reg::kU64, f);
-  const Value odd = RoundedToOdd(f, back > m, back == m);
-  const Value scaled = odd * Select(large, Like(odd, 256), Like(odd, 1));
-  return Select(below, -scaled, scaled);
+  const Value below = IsSigned(from) ? SignedLess(v, Like(v, 0)) : c.True(false);
+  Value m = Select(below, -v, v), scale = c.Literal(Reg::kF32, 1);
+  if (BitsOf(from) == 64)
+    for (int bits : {32, 16}) Shorten(&m, &scale, bits);
+  Shorten(&m, &scale, 8);
+  const Value f = c.Unary(kConvertUToF, Reg::kF32, BitsOf(from) == 64 ? Narrow(m) : m) * scale;
+  return Select(below, -f, f);
 }
 Value IntegerToFloat(keel_dt from, keel_dt to, Value v) {
   Code& c = *v.code;
-  if (to == KEEL_BF16 && !IsNarrow(from)) return Round(to, ToOddFloat(from, v));
+  if (to == KEEL_BF16 && !IsNarrow(from)) return Round(to, ToShortFloat(from, v));
   return Round(to, c.Unary(IsSigned(from) ? kConvertSToF : kConvertUToF, RegOf(to), v));
 }
 

@@ -2,14 +2,16 @@
 // Vulkan allows them errors that the tests do not, and they have no f64 form. Series are Taylor's.
 #include <cmath>
 
-#include "ops.h"
+#include "math.h"
 
 namespace keel_spirv {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846, kInfinity = __builtin_inf();
+constexpr double kPi = 3.14159265358979323846;
 
-Value Infinite(Value x) { return Like(x, kInfinity); }
+}  // namespace
+
+Value Infinite(Value x) { return Like(x, __builtin_inf()); }
 Value Nan(Value x) {
   return FromBits(x.IsWide() ? x.code->Integer(Reg::kU64, uint64_t{0x7ff8} << 48) : x.code->U32(0x7fc00000));
 }
@@ -18,18 +20,26 @@ Value Horner(Value x, const std::vector<double>& c) {  // c[0] + c[1] x + ...
   for (size_t i = c.size() - 1; i-- > 0;) p = p * x + c[i];
   return p;
 }
-// 2^n; n is an integer register as wide as `like`, of a normal exponent.
-Value PowerOf2(Value n) {
-  return FromBits(n.IsWide() ? (n + 1023) << 52 : (n + 127) << 23);
-}
 Value ToInteger(Value x) { return x.code->Unary(kConvertFToS, x.IsWide() ? Reg::kU64 : Reg::kU32, x); }
 Value ToFloat(Value n) { return n.code->Unary(kConvertSToF, n.IsWide() ? Reg::kF64 : Reg::kF32, n); }
 
+Parts PartsOf(Value x) {
+  const Value bits = Bits(x);
+  const bool wide = x.IsWide();
+  const Value root = bits.code->Integer(bits.reg, wide ? 0x3fe6a09e667f3bcd : 0x3f3504f3);
+  const Value e = ShiftArithmetic(bits - root, Like(bits, wide ? 52 : 23));
+  return {e, FromBits(bits - (e << (wide ? 52 : 23))) - 1};
+}
+
+namespace {
+
+// 2^n; n is an integer register of a normal exponent.
+Value PowerOf2(Value n) {
+  return FromBits(n.IsWide() ? (n + 1023) << 52 : (n + 127) << 23);
+}
 struct Reduced {
   Value n, r;
 };
-double LnHigh(Value x) { return x.IsWide() ? 6.93147180369123816490e-01 : 0.693145751953125; }
-double LnLow(Value x) { return x.IsWide() ? 1.90821492927058770002e-10 : 1.42860682030941723e-6; }
 Reduced ByLn2(Value x) {  // x = n ln 2 + r
   const Value k = x.code->Ext(kRoundEven, x * 1.44269504088896340736);
   return {ToInteger(k), (x - k * LnHigh(x)) - k * LnLow(x)};
@@ -51,32 +61,12 @@ Value Expm1Positive(Value x) {  // 0 <= x <= 60
 }
 
 Value LogNormal(Value x, Value shift) {  // log(x) - shift ln 2, for normal x
-  const Value bits = Bits(x);
-  const bool wide = x.IsWide();
-  const Value root = bits.code->Integer(bits.reg, wide ? 0x3fe6a09e667f3bcd : 0x3f3504f3);
-  const Value e = ShiftArithmetic(bits - root, Like(bits, wide ? 52 : 23));
-  const Value f = FromBits(bits - (e << (wide ? 52 : 23))) - 1, s = f / (2 + f), u = s * s;
+  const Parts parts = PartsOf(x);
+  const Value f = parts.f, s = f / (2 + f), u = s * s;
   std::vector<double> c;
-  for (int k = 0; k < (wide ? 12 : 4); k++) c.push_back(2.0 / (2 * k + 3));
-  const Value k = ToFloat(e) - shift;
+  for (int k = 0; k < (x.IsWide() ? 12 : 4); k++) c.push_back(2.0 / (2 * k + 3));
+  const Value k = ToFloat(parts.exponent) - shift;
   return k * LnHigh(x) + (f - (s * (f - u * Horner(u, c)) - k * LnLow(x)));
-}
-
-// sin(x + quarters pi / 2), reduced in f64 with pi / 2 in three parts: for |x| up to a million.
-Value Turn(Value x, int quarters) {
-  Code& c = *x.code;
-  const Value w = x.IsWide() ? x : c.Unary(kFConvert, Reg::kF64, x);
-  const Value near = Select(Abs(w) < 0x1p30, w, Like(w, 0)), k = c.Ext(kRoundEven, near * (2 / kPi));
-  const Value rest = ((near - k * 1.57079632673412561417e+00) - k * 6.07710050630396597660e-11) -
-                     k * 2.02226624879595063154e-21;
-  const Value n = ToInteger(k) + quarters, r = x.IsWide() ? rest : c.Unary(kFConvert, Reg::kF32, rest);
-  std::vector<double> sine, cosine;
-  double f = 1;
-  for (int i = 0; i <= (x.IsWide() ? 20 : 10); f *= ++i)
-    (i % 2 ? sine : cosine).push_back((i / 2 % 2 ? -1 : 1) / f);
-  const Value u = r * r, s = Horner(u, sine) * r, q = Horner(u, cosine);
-  const Value y = Select((n & 1) == 1, q, s);
-  return Select(Abs(x) < Infinite(x), Select((n & 2) == 2, -y, y), Nan(x));
 }
 
 Value ErfcFar(Value a) {  // a >= 1: the continued fraction, from its far end
@@ -97,11 +87,13 @@ Value WideErf(Value x) {
 
 }  // namespace
 
-Value Exp(Value x) {
-  const double low = x.IsWide() ? -746 : -105, high = x.IsWide() ? 710 : 90;
-  const Value most = Select(x > high, Like(x, high), x), t = Select(most < low, Like(x, low), most);
+Value Exp(Value x) { return ExpOfSum(x, Like(x, 0)); }
+Value ExpOfSum(Value x, Value low) {
+  const double least = x.IsWide() ? -746 : -105, most = x.IsWide() ? 710 : 90;
+  const Value t = Select(x > most, Like(x, most), Select(x < least, Like(x, least), x));
   const Reduced d = ByLn2(t);
-  return Select(IsNan(x), x, Scale(Expm1Near0(d.r) + 1, d.n));
+  const Value r = d.r + Select(t == x, low, Like(x, 0));
+  return Select(IsNan(x), x, Scale(Expm1Near0(r) + 1, d.n));
 }
 
 Value Log(Value x) {
@@ -113,7 +105,7 @@ Value Log(Value x) {
 
 Value Log1p(Value x) {
   const Value u = 1 + x, lost = x - (u - 1), skip = (u > 0x1p60) | (u <= 0);
-  return Log(u) + Select(skip, Like(x, 0), lost / u);
+  return Select(x == 0, x, Log(u) + Select(skip, Like(x, 0), lost / u));
 }
 
 Value Tanh(Value x) {
@@ -134,25 +126,6 @@ Value Erf(Value x) {
                              0.10996079954176997, -0.026355120841330754, 0.00473695064477337,
                              -0.0005920927630537932, 4.551277354200794e-05, -1.6102404476116359e-06});
   return Select(IsNan(x), x, CopySign(Select(a < 1, p * a, 1 - Exp(-q)), x));
-}
-
-Value Sin(Value x) { return Turn(x, 0); }
-Value Cos(Value x) { return Turn(x, 1); }
-
-// f32 in f64. Zeros, infinities and NaN as C defines them.
-Value Pow(Value x, Value y) {
-  Code& c = *x.code;
-  if (!x.IsWide()) {
-    const Value r = Pow(c.Unary(kFConvert, Reg::kF64, x), c.Unary(kFConvert, Reg::kF64, y));
-    return c.Unary(kFConvert, Reg::kF32, r);
-  }
-  const Value a = Abs(x), half = y * 0.5, whole = Floor(y) == y;
-  const Value odd = whole & (Floor(half) != half), negative = Bits(x) >> 63 == 1;
-  const Value plain = Exp(y * Log(a));
-  const Value signed_one = Select(odd & negative, -plain, plain);
-  const Value real = Select((x < 0) & (x > -Infinite(x)) & !whole, Nan(x), signed_one);
-  const Value one = (x == 1) | (y == 0) | ((x == -1) & (Abs(y) == Infinite(y)));
-  return Select(one, Like(x, 1), Select(IsNan(x) | IsNan(y), Nan(x), real));
 }
 
 // Long division of the significands, 8 (f64: 11) bits of the quotient at a time.
@@ -219,7 +192,7 @@ Value Random(const Operation& o, bool normal) {
   const Value odd = o.index & 1, first = o.index - odd;
   const Value u = fraction((RandomBits(o, first) >> drop) + 1, n);
   const Value t = fraction(RandomBits(o, first + 1) >> drop, n) * (2 * kPi);
-  const Value r = c.Ext(kSqrt, Log(u) * -2.0) * Select(odd == 0, Cos(t), Sin(t));
+  const Value r = c.Ext(kSqrt, Log(u) * -2.0) * Select(odd == 0, CosNear0(t), SinNear0(t));
   return wide ? r : Cast(KEEL_F64, o.result, r);
 }
 
