@@ -145,7 +145,7 @@ def gathering(context, device):
 
 
 @pytest.mark.parametrize("index,divisor,node,what", [([0, 9], [1, 1], "pick", "index 9 is not in [0, 5)"),
-                                                     ([0, 1], [1, 0], "quotient", "a division by zero")])
+                                                     ([0, 1], [1, 0], "quotient", "integer division by zero")])
 def test_bad_data_is_found_by_the_fault_word_and_named(index, divisor, node, what):
     context = hostile.context(9)
     plan = gathering(context, "hostile")

@@ -95,8 +95,7 @@ def test_what_needs_host_memory_names_the_device():
     graph.result("y", graph.node("neg", x))
     module.entry("main", graph)
     tries = {"plan on the host": lambda: module.session("reference").prepare().run(there),
-             "plan on another device": lambda: module.session("hostile:0").prepare().run(there),
-             "constant": lambda: graph.constant(there)}
+             "plan on another device": lambda: module.session("hostile:0").prepare().run(there)}
     for what, attempt in tries.items():
         with pytest.raises(keel_abi.KeelError) as e:
             attempt()
@@ -104,6 +103,16 @@ def test_what_needs_host_memory_names_the_device():
         assert "keel_array_to" in e.value.hint, what
     with pytest.raises(keel_abi.KeelError, match='no device "nowhere"'):
         there.to("nowhere")
+
+
+def test_a_constant_may_be_on_a_device():
+    context = hostile.context(4)
+    module = context.module()
+    graph = module.graph("main")
+    graph.result("y", graph.constant(context.array(np.arange(3, dtype=np.float32)).to("hostile:1")))
+    module.entry("main", graph)
+    y, = module.session("reference").prepare().run()
+    np.testing.assert_array_equal(y, np.arange(3, dtype=np.float32))
 
 
 def test_results_stay_on_the_device_and_are_fed_back():
