@@ -82,11 +82,6 @@ bool MayFail(const OpDef& def, DType first) {
     return !f.dtypes || first == DType::kNone || f.dtypes & opset::Bit(first);
   });
 }
-std::string_view FailText(const OpDef& def, std::string_view name) {
-  for (const opset::FailDef& fail : def.fails)
-    if (fail.name == name) return fail.text;
-  return "";
-}
 bool IsClose(const OpDef& def) { return def.close; }
 bool IsTypedByGraph(const OpDef& def) { return def.typed_by != opset::kNoSlot; }
 bool IsControl(const OpDef& def) { return def.control != nullptr; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel/language/opset/def.h"
 #include "kernel/runtime/plan/calls.h"
 #include "kernel/runtime/plan/device_runner.h"
 #include "kernel/runtime/plan/step.h"
@@ -11,17 +12,23 @@ namespace keel {
 
 namespace {
 
-// What a launch found if it reports no index: the catalogue says it, unless ops of a fused body may fail differently.
-std::string_view WithoutIndex(const Step& step) {
+// The catalogue's text for a launch whose fault has no bound; without one, or with several in a body, a general one.
+void FindFailures(const OpDef& op, DType first, const Body* body, std::set<std::string_view>* texts) {
+  for (const opset::FailDef& f : op.fails)
+    if (!f.dtypes || f.dtypes & opset::Bit(first)) texts->insert(f.text);
+  for (size_t i = 0; body && i < body->nodes.size(); i++) {
+    const Body::Node& n = body->nodes[i];
+    const bool typed = !n.in.empty() && n.in[0] != kNoValue;
+    FindFailures(*n.op, typed ? body->values[n.in[0]].dtype : DType::kNone, n.body.get(), texts);
+  }
+}
+std::string WithoutBound(const Fault& fault, const Step& step) {
   std::set<std::string_view> texts;
-  auto add = [&](const OpDef& op) {
-    for (std::string_view name : {"zero", "empty"}) texts.insert(FailText(op, name));
-  };
-  add(*step.op);
-  if (step.body)
-    for (const Body::Node& node : step.body->nodes) add(*node.op);
-  texts.erase("");
-  return texts.size() == 1 ? *texts.begin() : "an index out of range or a division by zero";
+  FindFailures(*step.op, step.in_dtypes.empty() ? DType::kNone : step.in_dtypes[0], step.body.get(), &texts);
+  if (texts.size() != 1 || absl::StrContains(*texts.begin(), '{'))  // of an index that is not known
+    return "an index out of range or a division by zero";
+  // A device that stores no index leaves 0.
+  return fault.index ? absl::StrCat(*texts.begin(), " at element ", fault.index) : std::string(*texts.begin());
 }
 
 }  // namespace
@@ -34,7 +41,7 @@ absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string
       Error(code,
             code != absl::StatusCode::kOutOfRange ? absl::StrCat("bad data (code ", fault.word & 0xff, ")")
             : fault.bound ? absl::StrCat("index ", fault.index, " is not in [0, ", fault.bound, ")")
-                          : std::string(WithoutIndex(step)),
+                          : WithoutBound(fault, step),
             ", found by device ", device, " during the launch");
   return Annotate(StepError(status, step), kErrorPlugin, step.impl->plugin->name);
 }

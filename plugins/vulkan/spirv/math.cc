@@ -88,12 +88,13 @@ Value WideErf(Value x) {
 }  // namespace
 
 Value Exp(Value x) { return ExpOfSum(x, Like(x, 0)); }
-Value ExpOfSum(Value x, Value low) {
-  const double least = x.IsWide() ? -746 : -105, most = x.IsWide() ? 710 : 90;
+Value ExpOfSum(Value x, Value low) { return TimesExp(Like(x, 1), x, low); }
+Value TimesExp(Value factor, Value x, Value low) {
+  const double least = x.IsWide() ? -760 : -120, most = x.IsWide() ? 710 : 90;
   const Value t = Select(x > most, Like(x, most), Select(x < least, Like(x, least), x));
   const Reduced d = ByLn2(t);
   const Value r = d.r + Select(t == x, low, Like(x, 0));
-  return Select(IsNan(x), x, Scale(Expm1Near0(r) + 1, d.n));
+  return Select(IsNan(x), x, Scale(factor * (Expm1Near0(r) + 1), d.n));
 }
 
 Value Log(Value x) {

@@ -12,7 +12,8 @@ Value Nan(Value like);
 Value Horner(Value x, const std::vector<double>& c);  // c[0] + c[1] x + ...
 Value ToInteger(Value x);                             // signed, as wide as x
 Value ToFloat(Value n);
-Value ExpOfSum(Value x, Value low);  // exp(x + low), for low far below x
+Value ExpOfSum(Value x, Value low);   // exp(x + low), for low far below x
+Value TimesExp(Value factor, Value x, Value low);  // factor * exp(x + low), also where exp alone is denormal
 
 // ln 2 in two parts; the product of the first one with an exponent is exact.
 inline double LnHigh(Value x) { return x.IsWide() ? 6.93147180369123816490e-01 : 0.693145751953125; }

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "math.h"
+
 namespace keel_spirv {
 namespace {
 
@@ -90,10 +92,9 @@ Value Relu(const Operation& o) {
   const Value x = o[0];
   return Select(IsFloat(o.dtype) ? x <= 0 : IsNegative(o, x), Zero(x), x);
 }
-Value Infinity(Value x) { return Like(x, __builtin_inf()); }
 Value IsNanOf(const Operation& o) { return IsNan(o[0]); }
-Value IsInf(const Operation& o) { return Bits(Abs(o[0])) == Bits(Infinity(o[0])); }
-Value IsFinite(const Operation& o) { return Bits(Abs(o[0])) < Bits(Infinity(o[0])); }
+Value IsInf(const Operation& o) { return Bits(Abs(o[0])) == Bits(Infinite(o[0])); }
+Value IsFinite(const Operation& o) { return Bits(Abs(o[0])) < Bits(Infinite(o[0])); }
 Value CastOf(const Operation& o) { return Cast(o.dtype, o.result, o[0]); }
 Value SelectOf(const Operation& o) { return Select(o[0], o[1], o[2]); }
 Value SqrtOf(const Operation& o) { return o[0].code->Ext(kSqrt, o[0]); }
@@ -111,7 +112,13 @@ Value Logistic(Value x) {
   const Value z = Exp(-Abs(x));
   return Select(x < 0, z, Like(x, 1)) / (1 + z);
 }
-Value Silu(const Operation& o) { return o[0] * Logistic(o[0]); }
+// x / (1 + exp(-x)), of which exp(x) may be denormal and the result not. Far below 0: -0, or NaN of infinity.
+Value Silu(const Operation& o) {
+  const Value x = o[0], z = Exp(-Abs(x)), near = Select((x < 0) & (x > -1000), x, Zero(x));
+  const Value end = Select(x == -Infinite(x), Nan(x), -Zero(x));  // x * 0 itself is 0 on lavapipe
+  const Value below = Select(x > -1000, TimesExp(near / (1 + z), near, Zero(x)), end);
+  return Select(x < 0, below, x / (1 + z));
+}
 Value Softplus(const Operation& o) { return Select(o[0] <= 0, Zero(o[0]), o[0]) + Log1p(Exp(-Abs(o[0]))); }
 Value LeakyRelu(const Operation& o) {
   return Select(o[0] >= 0, o[0], o[0] * Round(o.dtype, Like(o[0], o.step->attribute)));
