@@ -5,6 +5,7 @@ of models with vectors, the package's light models. Start with `run_model`, the 
 """
 import functools
 import json
+import os
 import re
 import tarfile
 import tempfile
@@ -16,7 +17,8 @@ import onnx
 from onnx import numpy_helper
 
 HERE = Path(__file__).resolve().parent
-DEVICES = ("reference", "cpu")
+# Other devices: KEEL_TEST_DEVICES="vulkan", with their plugins found by KEEL_PLUGIN_PATH.
+DEVICES = tuple(os.environ.get("KEEL_TEST_DEVICES", "reference cpu").split())
 
 
 def lines(name):
