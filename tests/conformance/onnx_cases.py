@@ -5,7 +5,6 @@ of models with vectors, the package's light models. Start with `run_model`, the 
 """
 import functools
 import json
-import os
 import re
 import tarfile
 import tempfile
@@ -15,10 +14,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import numpy_helper
+from tested_devices import DEVICES  # noqa: F401 (for the tests)
 
 HERE = Path(__file__).resolve().parent
-# Other devices: KEEL_TEST_DEVICES="vulkan", with their plugins found by KEEL_PLUGIN_PATH.
-DEVICES = tuple(os.environ.get("KEEL_TEST_DEVICES", "reference cpu").split())
 
 
 def lines(name):

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from tested_devices import DEVICES
 
 FLOATS = [np.float16, np.float32, np.float64]
-DEVICES = ["cpu", "reference"]
 
 
 def some(dtype, count=20000):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-DEVICES = ("reference", "cpu")
+from tested_devices import DEVICES  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import pytest
 
 import keel_abi
 from keel_abi import KeelError
+from tested_devices import DEVICES
 
 TEXT = """keel 1
 
@@ -16,7 +17,6 @@ fn @main(x: f32[b, 2], y: f32[n]) -> f32[b, 2], f32[n] where %s {
 
 entry main = @main (x, y) -> (_, _)
 """
-DEVICES = ["reference", "cpu"]
 
 
 def run(plan, b, n=3):

@@ -9,9 +9,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(os.environ.get("KEEL_BUILD", ROOT / "build" / "release")) / "python"))
 keel = pytest.importorskip("keel", reason="the package was not built: CMake found no nanobind")
+sys.path.append(str(ROOT / "tests" / "python"))
+from tested_devices import DEVICES  # noqa: E402
 
 
-@pytest.fixture(params=("reference", "cpu"))
+@pytest.fixture(params=DEVICES)
 def device(request):
     with keel.device(request.param):
         yield request.param
