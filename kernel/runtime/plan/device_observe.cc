@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "kernel/language/opset/def.h"
 #include "kernel/runtime/plan/calls.h"
 #include "kernel/runtime/plan/device_runner.h"
