@@ -4,6 +4,8 @@
 // accepts a graph of scalar ops (scalar_ops.h) and of the names that the generator lists as its own.
 #ifndef KEEL_PLUGIN_BODY_H
 #define KEEL_PLUGIN_BODY_H
+#include <keel/keel_host.h>
+
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -11,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "abi/keel_host.h"
 #include "scalar_ops.h"
 
 namespace keel::plugin {

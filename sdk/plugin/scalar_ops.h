@@ -7,11 +7,11 @@
 // are 0 needs an expansion there, too. f16 and bf16 compute in f32 and round after each op.
 #ifndef KEEL_PLUGIN_SCALAR_OPS_H
 #define KEEL_PLUGIN_SCALAR_OPS_H
+#include <keel/keel_base.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "abi/keel_base.h"
 
 namespace keel::plugin {
 

@@ -8,6 +8,7 @@ include(CMakePackageConfigHelpers)
 set(documents "${CMAKE_INSTALL_DATADIR}/doc/keel")
 install(DIRECTORY abi/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/keel" COMPONENT development
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN frozen EXCLUDE)
+install(DIRECTORY sdk/plugin/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/keel/plugin" COMPONENT development FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY docs DESTINATION "${documents}" COMPONENT development PATTERN conf.py EXCLUDE PATTERN notes EXCLUDE)
 install(FILES abi/README.md abi/FILE.md abi/graph.fbs DESTINATION "${documents}/abi" COMPONENT development)
 install(FILES sdk/cpp/keel/README.md DESTINATION "${documents}/sdk/cpp/keel" COMPONENT development)

@@ -6,6 +6,7 @@
 
 #include "ops.h"
 #include "plugins/vulkan/spirv/kernel.h"
+#include "sdk/plugin/strides.h"
 
 namespace vulkan {
 namespace {
@@ -40,47 +41,28 @@ int32_t Match(keel_dev d, const keel_host* host, const keel_node* of) {
   return body && std::ranges::all_of(body->dtypes, [&](keel_dt dt) { return Computes(d, dt); });
 }
 
-// The iteration space of a node, and the kernel for it.
-struct Space {
-  KernelSpec spec;
-  std::vector<uint64_t> numbers;  // as kernel.h says
-};
-
-// Few dims: an operand of one element has strides 0, any other the strides of the iteration space.
-bool IsContiguous(const int64_t* strides, const int64_t* sizes, int32_t rank) {
-  return rank == 0 || (rank == 1 && (strides[0] == 1 || strides[0] == 0 || sizes[0] == 0));
-}
-
-keel_rc MakeSpace(Node& node, const std::vector<keel_tensor>& results, Space* s) {
-  KernelSpec& spec = s->spec;
+// Numbers of the kernel, as kernel.h says; sets how it finds its operands.
+using Numbers = std::vector<uint64_t>;
+keel_rc Layout(Node& node, const keel_tensor& result, KernelSpec* spec, Numbers* numbers) {
   std::vector<keel_tensor> tensors;
-  for (uint32_t v : spec.reads) tensors.push_back(node.In(v));
-  tensors.push_back(results[0]);
+  for (uint32_t v : spec->reads) tensors.push_back(node.In(v));
+  tensors.push_back(result);
   if (node.rc) return node.rc;
   std::vector<const keel_tensor*> all;
   for (const keel_tensor& t : tensors) all.push_back(&t);
-  int64_t sizes[KEEL_MAX_RANK];
-  std::vector<int64_t> strides(all.size() * KEEL_MAX_RANK);
-  int32_t rank = 0;
+  keel::plugin::Space space;
   const uint32_t n = static_cast<uint32_t>(all.size());
-  if (keel_rc rc = node.host->merge_dims(all.data(), n, sizes, strides.data(), &rank)) return rc;
-  const int64_t count = keel_count(&results[0]);
-  int64_t furthest = count;
-  s->numbers.push_back(static_cast<uint64_t>(count));
-  s->numbers.insert(s->numbers.end(), sizes, sizes + rank);
-  for (size_t v = 0; v < spec.reads.size(); v++) {
-    const int64_t* of = &strides[v * KEEL_MAX_RANK];
-    spec.strided |= !IsContiguous(of, sizes, rank);
-    if (rank == 0 || of[0] == 0) spec.ones |= uint64_t{1} << v;
-    s->numbers.insert(s->numbers.end(), of, of + rank);
-    int64_t last = 0;
-    for (int32_t i = 0; i < rank; i++) last += (sizes[i] - 1) * of[i];
-    furthest = std::max(furthest, last);
-  }
-  if (!spec.strided) s->numbers.resize(1);
-  if (spec.strided) spec.ones = 0;
-  spec.rank = static_cast<uint32_t>(rank);
-  spec.wide_index = furthest > INT32_MAX;
+  if (keel_rc rc = keel::plugin::find_space(node.host, all.data(), n, &space)) return rc;
+  spec->wide_index = !space.fits_32_bits();
+  spec->strided = !space.is_flat();
+  numbers->push_back(static_cast<uint64_t>(space.count));
+  for (size_t v = 0; v < spec->reads.size() && !spec->strided; v++)
+    if (space.tensors[v].is_one) spec->ones |= uint64_t{1} << v;
+  if (!spec->strided) return KEEL_OK;
+  spec->rank = space.rank;
+  numbers->insert(numbers->end(), space.sizes.begin(), space.sizes.begin() + space.rank);
+  for (size_t v = 0; v < spec->reads.size(); v++)
+    numbers->insert(numbers->end(), space.tensors[v].of.begin(), space.tensors[v].of.begin() + space.rank);
   return KEEL_OK;
 }
 
@@ -109,18 +91,18 @@ keel_rc PrepareKernel(keel_dev d, const keel_host* host, const keel_node* of, ke
   if (node.rc) return node.rc;
   if (!body) return host->fail(KEEL_UNIMPLEMENTED, "a body of ops that are not elementwise");
   if (!HaveSameDims(results)) return host->fail(KEEL_UNIMPLEMENTED, "a body whose results differ in dims");
-  Space space;
-  space.spec.body = needed_part(*body, body->results, &space.spec.reads);
-  if (keel_rc rc = MakeSpace(node, results, &space)) return rc;
+  KernelSpec spec;
+  Numbers numbers;
+  spec.body = needed_part(*body, body->results, &spec.reads);
+  if (keel_rc rc = Layout(node, results[0], &spec, &numbers)) return rc;
   Work work;
-  const KernelSpec& spec = space.spec;
   const GeneratedKey key = {host->node_hash(of, 0), spec.ones,
                             uint64_t{spec.rank} << 2 | uint64_t{spec.strided} << 1 | uint64_t{spec.wide_index}};
   const auto make = [&](std::vector<uint32_t>* words) { return Generate(d, node, spec, words); };
   if (keel_rc rc = d->GeneratedPipeline(key, make, &work.pipeline)) return rc;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(space.numbers.data());
-  work.numbers.assign(bytes, bytes + 8 * space.numbers.size());
-  work.Threads(space.numbers[0], spec.group_size);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(numbers.data());
+  work.numbers.assign(bytes, bytes + 8 * numbers.size());
+  work.Threads(numbers[0], spec.group_size);
   return node.Finish(work, launch);
 }
 

@@ -12,6 +12,7 @@ cd "$work"
 expect "2 4 6 8" build/apply reference add 2
 expect "2 4 6 8" build/apply cpu add 2
 expect "[11 22]" build/sum
+expect "" build/kit
 KEEL_PLUGIN_PATH=$work/build expect "2 4 6 8" build/apply hello add 2
 
 # A graph text becomes a file by the installed command, and the foreign program runs it on the foreign device.
