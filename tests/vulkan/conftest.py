@@ -32,6 +32,18 @@ def loaded():
         pytest.skip(f"no driver: {reasons(keel.report('plugins'))}")
 
 
+@pytest.fixture(autouse=True)
+def no_complaints(capfd):
+    """A message of the validation layer or of the verifier fails the test."""
+    yield
+    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("keel-vulkan:")]
+    assert lines == []
+
+
+def is_on(switch):
+    return os.environ.get(switch, "0") not in ("", "0")
+
+
 class Driver:
     """The loader between the plugin and libvulkan (driver/driver.h): counts calls, and fails them."""
 

@@ -5,7 +5,7 @@ import threading
 import keel_abi
 import numpy as np
 import pytest
-from conftest import PLUGIN
+from conftest import PLUGIN, is_on
 
 PROGRAM = """keel 1
 fn @main(x: f32[n, 4], w: f32[n, 4], i: i32[3]) -> f32[3, 4], f32[n, 4], f32[n, 4] {
@@ -64,7 +64,7 @@ def test_random_feeds_sizes_and_faults(context, driver, seed):
             same(*kept.pop(draw.randrange(len(kept))))
     for pair in kept:
         same(*pair)
-    assert driver.calls("vkCmdUpdateBuffer") > before + 40
+    assert driver.calls("vkCmdUpdateBuffer") > before + 40 or is_on("KEEL_VULKAN_NO_RECORDINGS")
 
 
 def test_threads_replay_one_recording(context):
@@ -99,7 +99,7 @@ def test_long_recordings_are_submitted_in_parts(context, driver, launches):
         start = context.array(np.full(3, k, np.float32)).to("vulkan").wait()
         before, parts = driver.calls("vkQueueSubmit2"), driver.parts()
         got, = plan.run_arrays(start, there)
-        if k > 1:  # replays; the first part has 16 launches
+        if k > 1 and not is_on("KEEL_VULKAN_NO_RECORDINGS"):  # replays; the first part has 16 launches
             assert driver.calls("vkQueueSubmit2") == before + 1
             assert driver.parts() - parts == 1 + max(0, -(-(launches - 16) // 100))
         np.testing.assert_array_equal(got.numpy(), k + launches * y)
