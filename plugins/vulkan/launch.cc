@@ -9,7 +9,6 @@
 #include <string>
 
 #include "guard.h"
-#include "queue.h"
 #include "recording.h"
 
 namespace vulkan {

@@ -92,6 +92,8 @@ entry main = @main () -> (_, _)
 
 
 def test_an_update_happens_where_the_value_lies_if_nobody_else_holds_it(context, device):
+    if device not in ("cpu", "reference"):
+        pytest.skip("the host sees copies of the variable's value")
     module = context.parse("""keel 1
 var w: f32[1000] = hex"%s"
 fn @main(x: f32[1000]) -> f32[] {

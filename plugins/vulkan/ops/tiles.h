@@ -8,18 +8,17 @@
 namespace vulkan {
 
 struct Tiles {
-  uint32_t rows, columns;  // of a thread; a work group has 16 x 16 threads
+  uint32_t rows, columns;  // of a work group, in 64 results
 };
 
 // f32 has shared memory for larger tiles, which read less.
 inline Tiles TilesFor(const keel_tensor& t, uint32_t rows, uint32_t columns) {
-  const uint32_t most = keel_dt_of(&t) == KEEL_F32 ? 8 : 4;
-  auto fitting = [most](uint32_t n) { return n > 64 ? most : n > 32 ? 4u : n > 16 ? 2u : 1u; };
-  return {fitting(rows), fitting(columns)};
+  const bool large = IsFloat(t) && t.dtype.bits <= 32;
+  return {large && rows > 64 ? 2u : 1u, large && columns > 64 ? 2u : 1u};
 }
 // KEEL_UNIMPLEMENTED for more tiles than a grid has.
 inline void TileGrid(Op& op, Tiles tiles, uint32_t rows, uint32_t columns, uint32_t batches) {
-  auto count = [](uint32_t n, uint32_t tile) { return (n + 16 * tile - 1) / (16 * tile); };
+  auto count = [](uint32_t n, uint32_t tile) { return (n + 64 * tile - 1) / (64 * tile); };
   op.work.groups = {count(columns, tiles.columns), count(rows, tiles.rows), std::min(batches, kMostGroups)};
   if (!op.work.groups.y || !batches) op.work.groups.x = 0;
   if (op.work.groups.x > kMostGroups || op.work.groups.y > kMostGroups)

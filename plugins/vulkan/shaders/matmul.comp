@@ -12,13 +12,16 @@ NUMBERS {
   uint sizes[kRank], of_a[kRank], of_b[kRank];
 };
 uint from_a, from_b, batch; // the batch at hand
+uint64_t a_matrix, b_matrix;
+uint a_row, a_inner, b_inner, b_column; // strides
+shared A partial[256];
 
 // The part of the inner dim of this step.
 uint first_k(Numbers p) { return uint(push.step) * p.depth; }
 uint end_k(Numbers p) { return min(first_k(p) + p.depth, p.inner); }
 
-A left(Numbers p, uint row, uint k) { return load(operand(0), from_a + row * p.a_row + k * p.a_inner); }
-A right(Numbers p, uint k, uint column) { return load(operand(1), from_b + k * p.b_inner + column * p.b_column); }
+A left(Numbers p, uint row, uint k) { return load(a_matrix, from_a + row * a_row + k * a_inner); }
+A right(Numbers p, uint k, uint column) { return load(b_matrix, from_b + k * b_inner + column * b_column); }
 uint result(Numbers p, uint row, uint column) { return (batch * p.rows + row) * p.columns + column; }
 A started(Numbers p, uint row, uint column) { return push.step == 0 ? A(0) : Wide(SCRATCH).v[result(p, row, column)]; }
 void save(Numbers p, uint row, uint column, A sum) {
@@ -60,18 +63,24 @@ void by_group(Numbers p) {
   for (uint i = gl_WorkGroupID.x; i < p.batches * in_batch; i += gl_NumWorkGroups.x) {
     enter(p, i / in_batch);
     uint row = i % in_batch / p.columns, column = i % p.columns;
-    tile_a[thread] = dot_product(p, row, column, thread, 256, thread == 0 ? started(p, row, column) : A(0));
+    partial[thread] = dot_product(p, row, column, thread, 256, thread == 0 ? started(p, row, column) : A(0));
     for (uint half_size = 128; half_size > 0; half_size /= 2) {
       barrier();
-      if (thread < half_size) tile_a[thread] += tile_a[thread + half_size];
+      if (thread < half_size) partial[thread] += partial[thread + half_size];
     }
-    if (thread == 0) save(p, row, column, tile_a[0]);
+    if (thread == 0) save(p, row, column, partial[0]);
     barrier();
   }
 }
 
 void main() {
   Numbers p = READ_NUMBERS;
+  a_row = p.a_row;
+  a_inner = p.a_inner;
+  b_inner = p.b_inner;
+  b_column = p.b_column;
+  a_matrix = operand(0);
+  b_matrix = operand(1);
   if (MODE == kDots) by_group(p);
   if (MODE == kColumns) by_thread(p);
   if (MODE == kTiles)
