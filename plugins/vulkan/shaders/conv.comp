@@ -66,6 +66,10 @@ void save(Numbers p, uint row, uint column, A sum) {
   if (end_k(p) < p.inner) Wide(SCRATCH).v[result(p, row, column)] = sum;
   else store(RESULT, result(p, row, column), sum);
 }
+V4 left4(Numbers p, uint row, uint k) { return V4(left(p, row, k), left(p, row, k + 1), left(p, row, k + 2), left(p, row, k + 3)); }
+V4 right4(Numbers p, uint k, uint column) {
+  return V4(right(p, k, column), right(p, k, column + 1), right(p, k, column + 2), right(p, k, column + 3));
+}
 #include "tiles.glsl"
 
 void enter(Numbers p, uint batch) {

@@ -45,6 +45,15 @@ A load(uint64_t at, uint i) { return Elements(at).v[i]; }
 void store(uint64_t at, uint i, A x) { Elements(at).v[i] = x; }
 #endif
 
+#ifdef V4 // 4 elements
+#if defined(NARROW) || defined(HALF)
+V4 load4(uint64_t at, uint i) { return V4(load(at, i), load(at, i + 1), load(at, i + 2), load(at, i + 3)); }
+#else
+layout(buffer_reference, scalar, buffer_reference_align = BYTES) buffer Vectors { V4 v; };
+V4 load4(uint64_t at, uint i) { return Vectors(at + uint64_t(i) * BYTES).v; }
+#endif
+#endif
+
 // Numbers A in scratch.
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Wide { A v[]; };
 

@@ -22,6 +22,14 @@ uint end_k(Numbers p) { return min(first_k(p) + p.depth, p.inner); }
 
 A left(Numbers p, uint row, uint k) { return load(a_matrix, from_a + row * a_row + k * a_inner); }
 A right(Numbers p, uint k, uint column) { return load(b_matrix, from_b + k * b_inner + column * b_column); }
+V4 left4(Numbers p, uint row, uint k) {
+  if (a_inner == 1) return load4(a_matrix, from_a + row * a_row + k);
+  return V4(left(p, row, k), left(p, row, k + 1), left(p, row, k + 2), left(p, row, k + 3));
+}
+V4 right4(Numbers p, uint k, uint column) {
+  if (b_column == 1) return load4(b_matrix, from_b + k * b_inner + column);
+  return V4(right(p, k, column), right(p, k, column + 1), right(p, k, column + 2), right(p, k, column + 3));
+}
 uint result(Numbers p, uint row, uint column) { return (batch * p.rows + row) * p.columns + column; }
 A started(Numbers p, uint row, uint column) { return push.step == 0 ? A(0) : Wide(SCRATCH).v[result(p, row, column)]; }
 void save(Numbers p, uint row, uint column, A sum) {
