@@ -27,11 +27,12 @@ ALLOWED = {
 }
 # header: additional folders that may include it
 SHARED = {"plugins/cpu/threads/pool.h": ("tests/conformance/cpu_pool_test.cc",),  # a library without a plugin entry
-          "plugins/cpu/threads/threads.h": ("tests/conformance/cpu_pool_test.cc",)}
+          "plugins/cpu/threads/threads.h": ("tests/conformance/cpu_pool_test.cc",),
+          "plugins/vulkan/spirv/kernel.h": ("tests/vulkan/",)}  # a library of its own
 # system header: the folders that may include it
 RESERVED = {
     "absl/": ("kernel/", "tests/kernel/", "tools/"),
-    "dlfcn.h": ("kernel/runtime/plugin/", "plugins/", "tests/"),
+    "dlfcn.h": ("kernel/runtime/plugin/", "plugins/", "tests/", "tools/bench/vulkan/"),
     "flatbuffers/": ("kernel/language/graph/", "tests/kernel/"),
 }
 

@@ -1,5 +1,6 @@
 """Examples on the command line use the fixtures of tests/cli: keel(...) runs the command, graph(text) writes a text to a file."""
 import importlib.util
+import json
 import sys
 from pathlib import Path
 
@@ -14,6 +15,9 @@ _spec.loader.exec_module(_fixtures)
 keel, graph = _fixtures.keel, _fixtures.graph
 
 
-@pytest.fixture(params=["reference", "cpu"])
-def on(request):
+@pytest.fixture(params=["reference", "cpu", "vulkan"])
+def on(request, keel):
+    found = [row["plugin"] for row in json.loads(keel("devices", "--json").out)["devices"]]
+    if request.param not in found:
+        pytest.skip(f"no device {request.param}: keel doctor says why")
     return ["-d", request.param]

@@ -29,6 +29,20 @@ static void V2(void) {
          strstr(keel_error_text(e, KEEL_ERROR_MESSAGE), "f32[1, 2]") != NULL);
   keel_error_free(e), keel_array_free(a);
 }
+/* The same code on other hardware, at once and as a graph. */
+static void V3(void) {
+  keel_function* f = function("outer_function", matmul_add, NULL);
+  keel_array* x = f32s(2, 1, 2, kOneTwo);
+  int eager;
+  for (eager = 0; eager < 2; eager++) {
+    keel_array* y;
+    keel_run_eagerly(NULL, f, eager);
+    y = call1(f, x);
+    EXPECT(strcmp(keel_array_device(y), memory_of_device()) == 0);
+    EXPECT(is_f32(y, 12));
+  }
+  keel_array_free(x), keel_function_free(f);
+}
 static void V5(void) {
   char line[4096];
   FILE* maps = fopen("/proc/self/maps", "r");
@@ -387,6 +401,7 @@ static void K7(void) {
 
 static const struct row kRows[] = {{"V1", V1},
                                    {"V2", V2},
+                                   {"V3", V3},
                                    {"V5", V5},
                                    {"V6", V6},
                                    {"V8", V8},

@@ -238,6 +238,29 @@ static int32_t count_lanes(void* arg, const keel_event* e) {
   if (e->end_ns >= e->begin_ns && e->lane < 2) ++*(int*)arg;
   return 0;
 }
+/* A node names its device; the others are on the session's. */
+static void Z11(void) {
+  const char* text =
+      "keel 1\nfn @f(x: f32[]) {\n  y = add(x, 1.0) @\"reference:0\"\n  return y * 2.0\n}\n"
+      "entry f = @f (x) -> (z)\n";
+  const char* nowhere = "keel 1\nfn @f(x: f32[]) {\n  return neg(x) @\"gpu:7\"\n}\nentry f = @f (x) -> (z)\n";
+  keel_module* module = parsed(text);
+  keel_plan* plan = plan_with(module, "level", "2");
+  keel_array *x = f32(1), *y;
+  keel_text* shown = NULL;
+  keel_session* session = NULL;
+  check(keel_module_report(module, "text", &shown, &error));
+  EXPECT(strstr(keel_text_data(shown, NULL), "@\"reference:0\"") != NULL);
+  check(keel_plan_run(plan, &x, 1, &y, 1, &error));
+  EXPECT(is_f32(y, 4));
+  keel_text_free(shown), keel_plan_free(plan), keel_module_free(module), keel_array_free(x);
+  module = parsed(nowhere), plan = NULL;
+  check(keel_session_new(module, device, NULL, 0, &session, &error));
+  EXPECT(keel_plan_new(session, NULL, 0, NULL, 0, NULL, 0, &plan, &error) == KEEL_NOT_FOUND);
+  EXPECT(strstr(keel_error_text(error, KEEL_ERROR_MESSAGE), "no device \"gpu:7\"") != NULL);
+  keel_error_free(error), error = NULL;
+  keel_session_free(session), keel_module_free(module);
+}
 static void V7(void) {
   keel_module* module = parsed(kLoops);
   keel_plan *plan = plan_with(module, "profile", "1"), *in_turn = plan_with(module, "lanes", "off");
@@ -267,6 +290,6 @@ static void T3(void) { /* folded, deduplicated, and concurrent */
 }
 static const struct row kRows[] = {{"K1", K1},   {"Z2", Z2},   {"K4", K4},   {"V4", V4},
                                    {"Z3", Z3},   {"Z4", Z4},   {"Z16", Z16}, {"Z17", Z17},
-                                   {"T11", T11}, {"T19", T19}, {"V7", V7},   {"T3", T3}};
+                                   {"T11", T11}, {"T19", T19}, {"V7", V7}, {"Z11", Z11},   {"T3", T3}};
 
 int main(int argc, char** argv) { return run_row(argc, argv, kRows, sizeof kRows / sizeof kRows[0]); }

@@ -24,6 +24,11 @@ def test_V2_errors_tell_op_types_and_place(keel, on):
     assert "line 2: matmul: " in err and "f32[1, 2]" in err and "  | y = matmul(x, x)\n  |     ^" in err
 
 
+def test_V3_the_same_code_on_other_hardware(keel, graph, on):
+    assert keel("eval", "print matmul([[2.]], [[4.]]) + [[4.]]", *on).out == "[[12.]]\n"
+    assert keel("run", graph(REGULAR), *REGULAR_INPUTS, *on).out == "v1: f32[1, 1]\n[[12]]\n"
+
+
 def test_V4_graphs_can_be_seen(keel, graph):
     dot = keel("graph", graph(REGULAR)).out
     assert dot.startswith("digraph") and "matmul" in dot and "f32[1, 1]" in dot and "->" in dot
@@ -404,3 +409,11 @@ def test_Z9_stateful_and_stateless(keel, graph, on):
                  "  z = add(y, 1)\n  return y, z\n}\nentry f = @f (x) -> (y, z)\n")
     run = json.loads(keel("run", path, "-i", "x=10,10", "--json", *on).out)
     assert [o["data"] for o in run["outputs"].values()] == [[11, 12], [12, 13]]
+
+
+def test_Z11_devices_by_name(keel, graph, on):
+    placed = 'keel 1\nfn @f(x: f32[]) {\n  y = add(x, 1.0) @"%s"\n  return y * 2.0\n}\nentry f = @f (x) -> (z)\n'
+    path = graph(placed % "reference:0")
+    assert '@"reference:0"' in keel("dump", path).out
+    assert keel("run", path, "-i", "x=1", *on).out == "z: f32[]\n4\n"
+    assert 'no device "gpu:7"' in keel("run", graph(placed % "gpu:7"), "-i", "x=1", *on, code=4).err
