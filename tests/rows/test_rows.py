@@ -416,4 +416,4 @@ def test_Z11_devices_by_name(keel, graph, on):
     path = graph(placed % "reference:0")
     assert '@"reference:0"' in keel("dump", path).out
     assert keel("run", path, "-i", "x=1", *on).out == "z: f32[]\n4\n"
-    assert 'no device "gpu:7"' in keel("run", graph(placed % "gpu:7"), "-i", "x=1", *on, code=4).err
+    assert 'no device "gpu:7"' in keel("run", graph(placed % "gpu:7"), "-i", "x=1", *on, code=2).err
