@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace vulkan {
 namespace {
@@ -13,6 +14,14 @@ VkSemaphoreSubmitInfo At(VkSemaphore timeline, uint64_t ticket) {
   at.value = ticket;
   at.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
   return at;
+}
+
+VkResult WaitFor(keel_dev d, VkSemaphore timeline, uint64_t ticket, uint64_t timeout) {
+  auto wait = Typed<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
+  wait.semaphoreCount = 1;
+  wait.pSemaphores = &timeline;
+  wait.pValues = &ticket;
+  return vk().WaitSemaphores(d->device, &wait, timeout);
 }
 
 keel_rc NewFence(keel_queue q, VkFence* out) {
@@ -186,11 +195,7 @@ keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket) {
 keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout) {
   if (keel_rc rc = q->device->CheckLost()) return rc;
   if (settings().fences) return WaitForFence(q, ticket, timeout);
-  auto wait = Typed<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
-  wait.semaphoreCount = 1;
-  wait.pSemaphores = &q->timeline;
-  wait.pValues = &ticket;
-  const VkResult result = vk().WaitSemaphores(q->device->device, &wait, timeout);
+  const VkResult result = WaitFor(q->device, q->timeline, ticket, timeout);
   if (keel_rc rc = q->device->Check(result, "vkWaitSemaphores")) return rc;
   if (result == VK_TIMEOUT) return KEEL_CANCELLED;
   std::lock_guard lock(q->mutex);
@@ -274,12 +279,27 @@ keel_rc keel_queue_s::Begin() {
   return KEEL_OK;
 }
 
+// Waits, before the device counts as lost, for all work that it still executes.
+void keel_queue_s::LoseEncodedWork() {
+  std::vector<std::pair<VkSemaphore, uint64_t>> last;
+  {
+    std::lock_guard all(device->queues_mutex);
+    for (keel_queue q : device->queues) {
+      std::lock_guard lock(q->mutex);
+      if (!q->flying.empty()) last.emplace_back(q->timeline, q->flying.back().ticket);
+    }
+  }
+  constexpr uint64_t kLongest = 10'000'000'000;  // nanoseconds
+  for (const auto& [semaphore, ticket] : last) vulkan::WaitFor(device, semaphore, ticket, kLongest);
+  device->Lose("vkEndCommandBuffer failed, and encoded work is gone");
+}
+
 keel_rc keel_queue_s::End() {
   if (!open) return KEEL_OK;
   ready.reserve(ready.size() + 1);  // before the command buffer ends, because it may throw
   vulkan::HostBarrier(open);
   const VkResult ended = vulkan::vk().EndCommandBuffer(open);
-  if (ended) device->Lose("vkEndCommandBuffer failed, and encoded work is gone");
+  if (ended && ended != VK_ERROR_DEVICE_LOST) LoseEncodedWork();
   VkCommandBuffer commands = std::exchange(open, nullptr);
   if (keel_rc rc = device->Check(ended, "vkEndCommandBuffer")) return rc;
   Append(commands);

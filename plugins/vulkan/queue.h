@@ -63,6 +63,7 @@ struct keel_queue_s {
 
  private:
   keel_rc Recycle();
+  void LoseEncodedWork();
   void Verify(const std::vector<vulkan::Range>& reads, const std::vector<vulkan::Range>& writes,
               const char* what);
   bool NeedsBarrier(const keel_call* call) const;
