@@ -62,11 +62,12 @@ int64_t Differences(const keel_node& node, const std::vector<std::string>& in, c
   return n;
 }
 
-void Check(const keel_node& node, const std::vector<std::string>& in, const std::string& want) {
+void Check(const keel_node& node, const std::vector<std::string>& in, const std::string& want,
+           const Variant& variant = {}) {
   std::string first;
-  const std::string got = RunKernel(node, {}, in)[0];
+  const std::string got = RunKernel(node, variant, in)[0];
   const int64_t n = Differences(node, in, got, want, &first);
-  EXPECT_EQ(n, 0) << NameOf(node) << ": " << first;
+  EXPECT_EQ(n, 0) << NameOf(node) << ", " << variant.Name() << ": " << first;
 }
 void CheckByReference(const keel_node& node, const std::vector<std::string>& in) {
   Check(node, in, bare::Run(Reference(), node, in)[0]);
@@ -113,9 +114,12 @@ struct SpirvValues : testing::Test {
   }
 };
 
+// 16 bits: each element; else each pair of special ones and some more.
 TEST_F(SpirvValues, OfPrimitives) {
   int64_t n = 0;
-  for (const keel_node& node : AllNodes({70001})) {
+  const std::vector<keel_node> many = AllNodes({70001}), few = AllNodes({20001});
+  for (size_t i = 0; i < many.size(); i++) {
+    const keel_node& node = (many[i].in.back().dtype >> 8 & 255) == 16 ? many[i] : few[i];
     if (Reference().Find(node) == nullptr) continue;
     std::vector<std::string> in = Operands(node);
     AvoidFaults(node, &in);
@@ -124,6 +128,27 @@ TEST_F(SpirvValues, OfPrimitives) {
   }
   std::cout << n << " ops and dtypes\n";
   EXPECT_GE(n, 500);
+}
+
+// Operands of each dtype, broadcast along the first, a middle and the last dim, in each variant.
+TEST_F(SpirvValues, OfVariants) {
+  uint32_t n = 0;
+  for (keel_dt dt : {KEEL_BOOL, KEEL_I8, KEEL_U16, KEEL_I32, KEEL_U64, KEEL_F16, KEEL_BF16, KEEL_F32, KEEL_F64})
+    for (uint32_t i = 0; i < kVariants; i++) {
+      const Variant variant = Variant::Of(i);
+      const Dims whole = {5, 6, 7};
+      std::vector<Dims> others = {whole, {}};
+      if (variant.strided) others.insert(others.end(), {{1, 6, 7}, {5, 1, 7}, {5, 6, 1}, {7}, {6, 1}});
+      for (const Dims& dims : others) {
+        const BareTensor a = {dt, whole}, b = {dt, dims};
+        const keel_node node = bare::NodeBuilder("equal", {a, b}, {{KEEL_BOOL, whole}}).node;
+        const std::vector<std::string> in = {Elements(dt, a.Count(), 1), Elements(dt, b.Count(), 1)};
+        Check(node, in, bare::Run(Reference(), node, in)[0], variant);
+        n++;
+      }
+    }
+  std::cout << n << " operands\n";
+  EXPECT_EQ(n, 9u * 2 * (2 + 7));
 }
 
 }  // namespace

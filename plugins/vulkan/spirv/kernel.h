@@ -28,7 +28,7 @@ struct KernelSpec {
   uint64_t ones = 0;            // by position in `reads`; contiguous kernels only
   uint32_t rank = 0;            // 1 to 8; strided kernels only
   bool wide_index = false;
-  uint32_t group_size = 64;
+  uint32_t group_size = 256;
 };
 
 struct Kernel {
