@@ -1,6 +1,7 @@
 // launch.h: launches. An impl's prepare fills a Work; run is the same function for all impls.
 //
-// Parameters of every shader, of shaders/ (common.glsl) and generated (spirv/kernel.h), at the address in its push constant:
+// Parameters of every shader, of shaders/ (common.glsl) and generated (spirv/kernel.h), at the address in its
+// push constant:
 //   u64 addresses of the operands, the results, scratch and the fault bytes; 0: omitted
 //   u64 keel_call.fault | KEEL_RANGE, for the fault code
 //   numbers of the shader: sizes, strides ...
@@ -45,9 +46,7 @@ struct Work : Dispatch {
     numbers.assign(bytes, bytes + sizeof value);
   }
   // One thread an element, with a grid stride beyond the largest grid.
-  void Threads(uint64_t n, uint32_t group = 64) {
-    groups = ThreadGroups(n, group);
-  }
+  void Threads(uint64_t n, uint32_t group = 64) { groups = ThreadGroups(n, group); }
 };
 
 // Passes a Work to Keel as the launch of a node.

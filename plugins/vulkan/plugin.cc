@@ -79,8 +79,8 @@ void GuardImpls(std::vector<keel_impl>* all, std::index_sequence<rows...>) {
 const keel_plugin& Description() {
   static const std::vector<keel_impl> impls = [] {
     std::vector<keel_impl> all;
-    for (auto family : {ElementwiseImpls(), MatmulImpls(), ReduceImpls(), LineImpls(), GatherImpls(), ScatterImpls(),
-                        NormImpls(), CopyImpls(), NumberImpls(), PoolImpls(), ConvImpls()})
+    for (auto family : {ElementwiseImpls(), MatmulImpls(), ReduceImpls(), LineImpls(), GatherImpls(),
+                        ScatterImpls(), NormImpls(), CopyImpls(), NumberImpls(), PoolImpls(), ConvImpls()})
       all.insert(all.end(), family.begin(), family.end());
     GuardImpls(&all, std::make_index_sequence<kMostImpls>());
     return all;

@@ -114,11 +114,11 @@ def test_a_lost_device_names_its_ops(driver, context):
     gather, add = context.bind("vulkan", "gather"), context.bind("vulkan", "add")
     y, = add.arrays(there, there)
     driver.fail("vkQueueSubmit2", 1, LOST)
-    with pytest.raises(keel_abi.KeelError, match="vkQueueSubmit2 gave -4 .device lost.*it ran (add, )?gather") as e:
+    with pytest.raises(keel_abi.KeelError, match="vkQueueSubmit2 gave -4 .device lost.*it ran (add|gather)") as e:
         gather.arrays(y, index)[0].numpy()
     assert e.value.code == "UNAVAILABLE"
     driver.fail()
-    with pytest.raises(keel_abi.KeelError, match="the device was lost earlier: vkQueueSubmit2 gave -4 .*it ran (add, )?gather;"):
+    with pytest.raises(keel_abi.KeelError, match="the device was lost earlier: vkQueueSubmit2 gave -4 .*it ran .*(add|gather);"):
         context.array(X).to("vulkan").wait()
     np.testing.assert_array_equal(context.apply("cpu", "add", X, X), 2 * X)
 

@@ -16,8 +16,19 @@ void Convolve(Op& op, Kind kind, const keel_tensor& x, const keel_tensor& w, con
   struct {
     uint32_t batches, rows, columns, inner, depth, images, groups, ins, outs, pixels, windows, taps;
     Window window;
-  } n = {0, 0, 0, 0, 0, dim(x.shape[0]), dim(groups), dim(w.shape[1]), dim(w.shape[0] / groups),
-         window.pixels(), window.windows(), window.taps(), window};
+  } n = {0,
+         0,
+         0,
+         0,
+         0,
+         dim(x.shape[0]),
+         dim(groups),
+         dim(w.shape[1]),
+         dim(w.shape[0] / groups),
+         window.pixels(),
+         window.windows(),
+         window.taps(),
+         window};
   n.batches = kind == kWeights ? n.groups : n.images * n.groups;
   n.rows = kind == kImage ? n.ins : n.outs;
   n.columns = kind == kForward ? n.windows : kind == kImage ? n.pixels : n.ins * n.taps;
@@ -26,8 +37,10 @@ void Convolve(Op& op, Kind kind, const keel_tensor& x, const keel_tensor& w, con
   n.depth = direct ? kThreadDepth : kTileDepth;
   op.work.Set(n);
   const Tiles tiles = direct ? Tiles{1, 1} : TilesFor(x, n.rows, n.columns);
-  if (direct) op.work.Threads(uint64_t{n.batches} * n.rows * n.columns, 256);
-  else TileGrid(op, tiles, n.rows, n.columns, n.batches);
+  if (direct)
+    op.work.Threads(uint64_t{n.batches} * n.rows * n.columns, 256);
+  else
+    TileGrid(op, tiles, n.rows, n.columns, n.batches);
   op.work.pipeline = op.Numbers("conv", x, {tiles.rows, tiles.columns, kind, direct, window.IsPoints()});
   StepInner(op, n.inner, n.depth);
 }
@@ -39,7 +52,8 @@ void ConvGradW(Op& op) { Convolve(op, kWeights, op.In(1), op.Out(0), op.In(0)); 
 
 Impls ConvImpls() {
   constexpr const char* kName = "tiles, or a thread for each result";
-  return {NumbersRow<Conv>("conv", kFloatTypes, kName), NumbersRow<ConvGradX>("conv_grad_x", kFloatTypes, kName),
+  return {NumbersRow<Conv>("conv", kFloatTypes, kName),
+          NumbersRow<ConvGradX>("conv_grad_x", kFloatTypes, kName),
           NumbersRow<ConvGradW>("conv_grad_w", kFloatTypes, kName)};
 }
 

@@ -14,7 +14,8 @@ struct CopyNumbers {
   uint32_t count = 0, rank = 0;
   int32_t start = 0;
   uint32_t sizes[KEEL_MAX_RANK] = {};
-  int32_t strides[KEEL_MAX_RANK] = {}, a[KEEL_MAX_RANK] = {}, b[KEEL_MAX_RANK] = {}, limits[KEEL_MAX_RANK] = {};
+  int32_t strides[KEEL_MAX_RANK] = {}, a[KEEL_MAX_RANK] = {}, b[KEEL_MAX_RANK] = {},
+          limits[KEEL_MAX_RANK] = {};
 
   // Appends a dim, merged into the last one if a step of that passes over all of this one.
   void Add(int64_t size, int64_t stride) {

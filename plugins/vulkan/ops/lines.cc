@@ -8,10 +8,10 @@
 namespace vulkan {
 namespace {
 
-constexpr uint32_t kLocalRow = 1024;       // shaders/sort.comp
-constexpr uint32_t kBestBytes = 16;        // at most; shaders/arg.comp
-constexpr uint32_t kManyLines = 1024;      // for a thread each
-constexpr uint32_t kSharedPiece = 65536;   // of a line, for a work group
+constexpr uint32_t kLocalRow = 1024;      // shaders/sort.comp
+constexpr uint32_t kBestBytes = 16;       // at most; shaders/arg.comp
+constexpr uint32_t kManyLines = 1024;     // for a thread each
+constexpr uint32_t kSharedPiece = 65536;  // of a line, for a work group
 
 void Arg(Op& op) {
   const keel_tensor x = op.In(0);
@@ -62,7 +62,8 @@ void TopK(Op& op) {
   op.work.pipeline = pipeline;
   op.work.Threads(local ? n.rows : uint64_t{n.rows} * filled, local ? 1 : 64);
   if (local || !n.rows) return;
-  if (uint64_t{n.rows} * filled > UINT32_MAX) op.Fail(KEEL_UNIMPLEMENTED, "top_k: more than 4294967295 elements");
+  if (uint64_t{n.rows} * filled > UINT32_MAX)
+    op.Fail(KEEL_UNIMPLEMENTED, "top_k: more than 4294967295 elements");
   op.work.scratch_bytes = uint64_t{4} * n.rows * filled;
   const Groups all = op.work.groups;
   for (uint64_t k = 2; k <= filled; k *= 2)

@@ -18,10 +18,13 @@ void BatchStrides(const keel_tensor& t, const keel_tensor& c, uint32_t* out) {
     out[d + c.ndim - t.ndim] = t.shape[d] == 1 ? 0 : static_cast<uint32_t>(step);
 }
 
-// Matrices that are vectors, or nearly: a thread a column if these are adjacent and many, otherwise a group a result.
+// Matrices that are vectors, or nearly: a thread a column if these are adjacent and many, otherwise a group a
+// result.
 Mode ModeFor(const MatmulNumbers& n) {
   if (n.rows > 4 && n.columns > 4) return kTiles;
-  if (n.inner < 32 || (n.columns >= 256 && n.b_column == 1) || uint64_t{n.rows} * n.columns * n.batches > 65536) return kColumns;
+  if (n.inner < 32 || (n.columns >= 256 && n.b_column == 1) ||
+      uint64_t{n.rows} * n.columns * n.batches > 65536)
+    return kColumns;
   return kDots;
 }
 
@@ -31,8 +34,10 @@ void Finish(Op& op, MatmulNumbers& n, uint32_t bias) {
   const Tiles tiles = mode == kTiles ? TilesFor(c, n.rows, n.columns) : Tiles{1, 1};
   n.depth = mode == kTiles ? kTileDepth : mode == kDots ? 256 * kThreadDepth : kThreadDepth;
   op.work.Set(n);
-  if (mode == kTiles) TileGrid(op, tiles, n.rows, n.columns, n.batches);
-  else op.work.Threads(static_cast<uint64_t>(keel_count(&c)), mode == kColumns ? 256 : 1);
+  if (mode == kTiles)
+    TileGrid(op, tiles, n.rows, n.columns, n.batches);
+  else
+    op.work.Threads(static_cast<uint64_t>(keel_count(&c)), mode == kColumns ? 256 : 1);
   op.work.pipeline = op.Numbers("matmul", c, {tiles.rows, tiles.columns, mode, bias});
   StepInner(op, n.inner, n.depth);
 }
@@ -40,7 +45,9 @@ void Finish(Op& op, MatmulNumbers& n, uint32_t bias) {
 void Matmul(Op& op) {
   const keel_tensor a = op.In(0), b = op.In(1), c = op.Out(0);
   const bool ta = op.Int("ta"), tb = op.Int("tb");
-  auto dim = [](const keel_tensor& t, int from_end) { return static_cast<uint32_t>(t.shape[t.ndim - from_end]); };
+  auto dim = [](const keel_tensor& t, int from_end) {
+    return static_cast<uint32_t>(t.shape[t.ndim - from_end]);
+  };
   MatmulNumbers n{};
   n.rows = dim(c, 2), n.columns = dim(c, 1), n.inner = dim(a, ta ? 2 : 1);
   n.a_row = ta ? 1 : dim(a, 1), n.a_inner = ta ? dim(a, 1) : 1;

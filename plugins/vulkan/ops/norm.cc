@@ -1,5 +1,5 @@
-// norm.cc: composites that read a row several times: softmax, log_softmax, log_sum_exp, layer_norm, rms_norm; batch_norm.
-// Softmax of f64 runs its body: GLSL has no exp of doubles.
+// norm.cc: composites that read a row several times: softmax, log_softmax, log_sum_exp, layer_norm, rms_norm;
+// batch_norm. Softmax of f64 runs its body: GLSL has no exp of doubles.
 #include "op.h"
 
 namespace vulkan {
@@ -8,18 +8,18 @@ namespace {
 enum Softmaxes : uint32_t { kSoftmax, kLogSoftmax, kLogSumExp };  // shaders/softmax.comp
 enum Norms : uint32_t { kLayer, kRms };                           // shaders/norm.comp
 
-// Whether a work group takes a row, or a thread. KEEL_UNIMPLEMENTED for rows that are too long; the body splits these.
+// Whether a work group takes a row, or a thread. KEEL_UNIMPLEMENTED for rows that are too long; the body
+// splits these.
 uint32_t Grouped(Op& op, uint32_t rows, uint32_t size) {
   if (size > 64 * kMostIterations)
-    op.Fail(KEEL_UNIMPLEMENTED, std::string(op.host->node_op(op.node)) + ": rows of " + std::to_string(size) + " elements");
+    op.Fail(KEEL_UNIMPLEMENTED,
+            std::string(op.host->node_op(op.node)) + ": rows of " + std::to_string(size) + " elements");
   return size >= 64 && (rows < 4096 || size > kMostIterations);
 }
 
 void RunSoftmax(Op& op, Softmaxes kind) {
   const Lines lines(op.In(0), op.Int("axis"));
-  const struct {
-    uint32_t rows, size, inner;
-  } numbers = {lines.count(), lines.size, lines.inner};
+  const struct { uint32_t rows, size, inner; } numbers = {lines.count(), lines.size, lines.inner};
   const uint32_t grouped = Grouped(op, numbers.rows, numbers.size);
   op.work.Set(numbers);
   op.work.Threads(numbers.rows, grouped ? 1 : 64);

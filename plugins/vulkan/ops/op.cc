@@ -14,9 +14,11 @@ struct Kind {
   const char* name;
   uint32_t storage;
 };
-constexpr Kind kKinds[] = {{KEEL_BOOL, "u8", 2}, {KEEL_I8, "i8", 0},   {KEEL_I16, "i8", 1},  {KEEL_I32, "i32", 0}, {KEEL_I64, "i64", 0},
-                           {KEEL_U8, "u8", 0},   {KEEL_U16, "u8", 1},  {KEEL_U32, "u32", 0}, {KEEL_U64, "u64", 0}, {KEEL_F16, "f16", 0},
-                           {KEEL_BF16, "f16", 1}, {KEEL_F32, "f32", 0}, {KEEL_F64, "f64", 0}};
+constexpr Kind kKinds[] = {{KEEL_BOOL, "u8", 2}, {KEEL_I8, "i8", 0},    {KEEL_I16, "i8", 1},
+                           {KEEL_I32, "i32", 0}, {KEEL_I64, "i64", 0},  {KEEL_U8, "u8", 0},
+                           {KEEL_U16, "u8", 1},  {KEEL_U32, "u32", 0},  {KEEL_U64, "u64", 0},
+                           {KEEL_F16, "f16", 0}, {KEEL_BF16, "f16", 1}, {KEEL_F32, "f32", 0},
+                           {KEEL_F64, "f64", 0}};
 
 const Kind* KindOf(const keel_tensor& t) {
   for (const Kind& each : kKinds)
@@ -24,7 +26,8 @@ const Kind* KindOf(const keel_tensor& t) {
   return nullptr;
 }
 
-int32_t Match(keel_dev d, const keel_host* host, const keel_node* node, bool (*has)(keel_dev, const keel_tensor&)) {
+int32_t Match(keel_dev d, const keel_host* host, const keel_node* node,
+              bool (*has)(keel_dev, const keel_tensor&)) {
   Op op(d, host, node);
   for (uint32_t i = 0; i < op.n_in + op.n_out; i++) {
     const keel_tensor t = i < op.n_in ? op.In(i) : op.Out(i - op.n_in);
@@ -70,12 +73,17 @@ bool HasNumbers(keel_dev d, const keel_tensor& t) {
   if (IsFloat(t)) return t.dtype.bits == 64 ? d->has.f64 : HasWidth(d, t);
   return t.dtype.bits >= 32 || (d->has.storage8 && d->has.storage16);  // one module for both
 }
-int32_t MatchNumbers(keel_dev d, const keel_host* host, const keel_node* node) { return Match(d, host, node, HasNumbers); }
-int32_t MatchWidths(keel_dev d, const keel_host* host, const keel_node* node) { return Match(d, host, node, HasWidth); }
+int32_t MatchNumbers(keel_dev d, const keel_host* host, const keel_node* node) {
+  return Match(d, host, node, HasNumbers);
+}
+int32_t MatchWidths(keel_dev d, const keel_host* host, const keel_node* node) {
+  return Match(d, host, node, HasWidth);
+}
 
 uint64_t BitsOf(const keel_tensor& t, double value) {
   if (!IsFloat(t)) return static_cast<uint64_t>(static_cast<int64_t>(value));
-  return t.dtype.bits == 64 ? std::bit_cast<uint64_t>(value) : std::bit_cast<uint32_t>(static_cast<float>(value));
+  return t.dtype.bits == 64 ? std::bit_cast<uint64_t>(value)
+                            : std::bit_cast<uint32_t>(static_cast<float>(value));
 }
 uint64_t BitsOfInteger(const keel_tensor& t, int64_t value) {
   if (keel_dt_of(&t) == KEEL_BOOL) return value != 0;

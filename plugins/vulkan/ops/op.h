@@ -12,7 +12,9 @@ inline constexpr const char* kNumTypes = "T=i8|i16|i32|i64|u8|u16|u32|u64|f16|bf
 inline constexpr const char* kFloatTypes = "T=f16|bf16|f32|f64";
 
 inline uint32_t Count32(const keel_tensor& t) { return static_cast<uint32_t>(keel_count(&t)); }
-inline uint32_t Product32(const int64_t* begin, const int64_t* end) { return static_cast<uint32_t>(Product(begin, end)); }
+inline uint32_t Product32(const int64_t* begin, const int64_t* end) {
+  return static_cast<uint32_t>(Product(begin, end));
+}
 inline bool IsFloat(const keel_tensor& t) {
   return t.dtype.code == (KEEL_F32 & 255) || t.dtype.code == (KEEL_BF16 & 255);
 }
@@ -27,8 +29,8 @@ struct Lines {
   uint32_t count() const { return outer * inner; }
 };
 
-// Iterations of loops that a thread runs in a dispatch, about: GPUs stop work of seconds, and lavapipe ends all loops of a
-// thread after 65,535 iterations without an error. Longer work takes several steps.
+// Iterations of loops that a thread runs in a dispatch, about: GPUs stop work of seconds, and lavapipe ends
+// all loops of a thread after 65,535 iterations without an error. Longer work takes several steps.
 inline constexpr uint32_t kMostIterations = 20000;
 
 class Op : public Node {
@@ -40,7 +42,9 @@ class Op : public Node {
   VkPipeline Numbers(const char* shader, const keel_tensor& t, const Constants& constants);
   // A shader for elements of t by width: constants from number 1 on.
   VkPipeline Movement(const char* shader, const keel_tensor& t, const Constants& constants);
-  void Then(VkPipeline pipeline, Groups groups, uint64_t step) { work.more.push_back({pipeline, groups, step}); }
+  void Then(VkPipeline pipeline, Groups groups, uint64_t step) {
+    work.more.push_back({pipeline, groups, step});
+  }
   void Fail(keel_rc code, const std::string& message) {
     if (!rc) rc = host->fail(code, message.c_str());
   }
@@ -54,7 +58,8 @@ class Op : public Node {
   VkPipeline Make(const std::string& module, const Constants& constants);
 };
 
-// Whether a shader that computes has the operand or result's elements; shaders that move elements need only their width.
+// Whether a shader that computes has the operand or result's elements; shaders that move elements need only
+// their width.
 bool HasNumbers(keel_dev d, const keel_tensor& t);
 bool HasWidth(keel_dev d, const keel_tensor& t);
 // 1 if that holds for all operands and results.

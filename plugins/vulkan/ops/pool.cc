@@ -29,7 +29,8 @@ void AvgPool(Op& op) { Pool(op, kMean, op.Int("count_pad") != 0); }
 
 Impls PoolImpls() {
   constexpr const char* kName = "thread for each window";
-  return {NumbersRow<MaxPool>("max_pool", kNumTypes, kName), NumbersRow<MaxPoolIndex>("max_pool_index", kNumTypes, kName),
+  return {NumbersRow<MaxPool>("max_pool", kNumTypes, kName),
+          NumbersRow<MaxPoolIndex>("max_pool_index", kNumTypes, kName),
           NumbersRow<AvgPool>("avg_pool", kFloatTypes, kName)};
 }
 

@@ -6,7 +6,8 @@
 namespace vulkan {
 namespace {
 
-constexpr std::string_view kReductions[] = {"reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min"};
+constexpr std::string_view kReductions[] = {"reduce_sum", "reduce_mean", "reduce_prod", "reduce_max",
+                                            "reduce_min"};
 enum Kind : uint32_t { kSum, kMean, kProd, kMax, kMin };  // shaders/reduce.comp
 constexpr uint32_t kStateBytes = 16;                      // at most
 // Few results of many elements are reduced in pieces of about this many elements.
@@ -31,9 +32,12 @@ struct ReduceNumbers {
 
 uint64_t Identity(uint32_t kind, const keel_tensor& x) {
   switch (kind) {
-    case kProd: return BitsOf(x, 1);
-    case kMax: return LowestBits(x);
-    case kMin: return HighestBits(x);
+    case kProd:
+      return BitsOf(x, 1);
+    case kMax:
+      return LowestBits(x);
+    case kMin:
+      return HighestBits(x);
   }
   return 0;
 }
@@ -61,7 +65,8 @@ void Reduce(Op& op) {
   const uint32_t most_of_group = 64 * kMostIterations;
   if (n.count <= kFewResults) n.pieces = std::clamp(n.reduced / kPiece, 1u, kMostPieces);
   n.pieces = std::max(n.pieces, n.reduced / most_of_group);
-  const uint32_t grouped = n.pieces > 1 || (n.reduced >= 64 && (n.count < 4096 || n.reduced > kMostIterations));
+  const uint32_t grouped =
+      n.pieces > 1 || (n.reduced >= 64 && (n.count < 4096 || n.reduced > kMostIterations));
   op.work.Set(n);
   op.work.Threads(uint64_t{n.count} * n.pieces, grouped ? 1 : 64);
   const char* shader = kind == kMean && !IsFloat(x) ? "reduce_mean" : "reduce";
@@ -77,7 +82,8 @@ Impls ReduceImpls() {
   Impls all;
   for (std::string_view op : kReductions) {
     const bool of_any = op == "reduce_max" || op == "reduce_min";
-    all.push_back(NumbersRow<Reduce>(op.data(), of_any ? kAllTypes : kNumTypes, "reduction by groups or threads"));
+    all.push_back(
+        NumbersRow<Reduce>(op.data(), of_any ? kAllTypes : kNumTypes, "reduction by groups or threads"));
   }
   return all;
 }

@@ -1,4 +1,5 @@
-// scatter.cc: scatter_add and scatter_nd, in the order of the rows. An index out of range is stored in the fault bytes.
+// scatter.cc: scatter_add and scatter_nd, in the order of the rows. An index out of range is stored in the
+// fault bytes.
 #include <algorithm>
 
 #include "op.h"

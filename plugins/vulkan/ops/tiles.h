@@ -22,7 +22,8 @@ inline void TileGrid(Op& op, Tiles tiles, uint32_t rows, uint32_t columns, uint3
   op.work.groups = {count(columns, tiles.columns), count(rows, tiles.rows), std::min(batches, kMostGroups)};
   if (!op.work.groups.y || !batches) op.work.groups.x = 0;
   if (op.work.groups.x > kMostGroups || op.work.groups.y > kMostGroups)
-    op.Fail(KEEL_UNIMPLEMENTED, std::string(op.host->node_op(op.node)) + ": more than 65535 tiles in a direction");
+    op.Fail(KEEL_UNIMPLEMENTED,
+            std::string(op.host->node_op(op.node)) + ": more than 65535 tiles in a direction");
 }
 
 // Takes the inner dim in steps of `depth`, with the sums between them in scratch.

@@ -12,7 +12,8 @@ struct Window {
   int32_t stride[KEEL_MAX_RANK] = {}, dil[KEEL_MAX_RANK] = {}, lo[KEEL_MAX_RANK] = {}, hi[KEEL_MAX_RANK] = {};
 
   // Image and places are tensors [n, channels, dims]; cells: the window's dims.
-  Window(Op& op, const keel_tensor& images, const int64_t* cells, const keel_tensor& results) : rank(static_cast<uint32_t>(images.ndim - 2)) {
+  Window(Op& op, const keel_tensor& images, const int64_t* cells, const keel_tensor& results)
+      : rank(static_cast<uint32_t>(images.ndim - 2)) {
     const auto strides = op.List("stride"), dils = op.List("dil"), los = op.List("lo");
     for (uint32_t d = 0; d < rank && !op.rc; d++) {
       image[d] = static_cast<uint32_t>(images.shape[d + 2]);
@@ -33,7 +34,9 @@ struct Window {
   uint32_t windows() const { return Product(places, rank); }
   // Window cell and image cell are one: no padding, strides of 1, as many places as pixels.
   bool IsPoints() const {
-    auto ones = [this](const auto* v) { return std::all_of(v, v + rank, [](auto each) { return each == 1; }); };
+    auto ones = [this](const auto* v) {
+      return std::all_of(v, v + rank, [](auto each) { return each == 1; });
+    };
     return ones(window) && ones(stride) && std::equal(image, image + rank, places) &&
            std::all_of(lo, lo + rank, [](int32_t each) { return each == 0; });
   }
