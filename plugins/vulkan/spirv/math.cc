@@ -169,32 +169,32 @@ Value Chosen(const std::vector<Value>& w, Value lane) {
   return v;
 }
 // The element's random bits as u64.
-Value RandomBits(const Operation& o, Value e) {
-  if (o.result == KEEL_F64) {
-    const std::vector<Value> w = Philox(o[0], e >> 1);
+Value RandomBits(keel_dt dt, Value key, Value e) {
+  if (dt == KEEL_F64) {
+    const std::vector<Value> w = Philox(key, e >> 1);
     return Select((e & 1) == 0, (Widen(w[1]) << 32) | Widen(w[0]), (Widen(w[3]) << 32) | Widen(w[2]));
   }
-  return Widen(Chosen(Philox(o[0], e >> 2), Narrow(e) & 3));
+  return Widen(Chosen(Philox(key, e >> 2), Narrow(e) & 3));
 }
 
 }  // namespace
 
 // The layout is that of the reference device; normal numbers are computed in f64.
-Value Random(const Operation& o, bool normal) {
-  Code& c = *o[0].code;
-  const bool wide = o.result == KEEL_F64;
+Value Random(keel_dt dt, Value key, Value index, bool normal) {
+  Code& c = *key.code;
+  const bool wide = dt == KEEL_F64;
   const auto fraction = [&](Value bits, int n) { return c.Unary(kConvertUToF, Reg::kF64, bits) * std::ldexp(1.0, -n); };
   if (!normal) {
-    const int n = wide ? 53 : o.result == KEEL_F32 ? 24 : o.result == KEEL_F16 ? 11 : 8;
-    const Value bits = RandomBits(o, o.index) >> ((wide ? 64 : 32) - n);
-    return c.Unary(kConvertUToF, RegOf(o.result), bits) * std::ldexp(1.0, -n);
+    const int n = wide ? 53 : dt == KEEL_F32 ? 24 : dt == KEEL_F16 ? 11 : 8;
+    const Value bits = RandomBits(dt, key, index) >> ((wide ? 64 : 32) - n);
+    return c.Unary(kConvertUToF, RegOf(dt), bits) * std::ldexp(1.0, -n);
   }
   const int drop = wide ? 11 : 0, n = wide ? 53 : 32;
-  const Value odd = o.index & 1, first = o.index - odd;
-  const Value u = fraction((RandomBits(o, first) >> drop) + 1, n);
-  const Value t = fraction(RandomBits(o, first + 1) >> drop, n) * (2 * kPi);
+  const Value odd = index & 1, first = index - odd;
+  const Value u = fraction((RandomBits(dt, key, first) >> drop) + 1, n);
+  const Value t = fraction(RandomBits(dt, key, first + 1) >> drop, n) * (2 * kPi);
   const Value r = c.Ext(kSqrt, Log(u) * -2.0) * Select(odd == 0, CosNear0(t), SinNear0(t));
-  return wide ? r : Cast(KEEL_F64, o.result, r);
+  return wide ? r : Cast(KEEL_F64, dt, r);
 }
 
 }  // namespace keel_spirv

@@ -1,12 +1,27 @@
-// math.h: parts that the functions of math.cc, turn.cc and power.cc share.
+// math.h: functions (math.cc, turn.cc, power.cc), and the parts that these share.
 #pragma once
 
 #include <vector>
 
-#include "ops.h"
+#include "dtypes.h"
 
 namespace keel_spirv {
 
+// ---- functions of f32 and f64
+Value Exp(Value x);
+Value Log(Value x);
+Value Log1p(Value x);
+Value Sin(Value x);
+Value Cos(Value x);
+Value Tanh(Value x);
+Value Erf(Value x);
+Value Pow(Value x, Value y);
+Value Remainder(Value x, Value y);  // C's fmod, exact
+// Element `index` (u64) of the op `random`, of dtype dt.
+Value Random(keel_dt dt, Value key, Value index, bool normal);
+
+
+// ---- parts
 Value Infinite(Value like);
 Value Nan(Value like);
 Value Horner(Value x, const std::vector<double>& c);  // c[0] + c[1] x + ...

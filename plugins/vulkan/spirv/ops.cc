@@ -131,7 +131,7 @@ Value Clamp(const Operation& o) {
 }
 template <bool kNormal>
 Value RandomOf(const Operation& o) {
-  return Random(o, kNormal);
+  return Random(o.result, o[0], o.index, kNormal);
 }
 
 constexpr struct {

@@ -1,9 +1,9 @@
 // ops.h: the instructions of one scalar op. Rows of the shared table with an opcode need nothing here; ops.cc
-// has the expansions, math.cc the functions.
+// has the expansions, math.h the functions.
 #pragma once
 
 #include "dtypes.h"
-#include "kernel.h"
+#include "sdk/plugin/body.h"
 
 namespace keel_spirv {
 
@@ -19,17 +19,5 @@ struct Operation {
 // The op's result, rounded to its dtype; id 0: there is no such op for these dtypes.
 Value Apply(const Operation& o);
 bool MayFail(const keel::plugin::Step& step, keel_dt dtype);
-
-// ---- math.cc: f32 and f64
-Value Exp(Value x);
-Value Log(Value x);
-Value Log1p(Value x);
-Value Sin(Value x);
-Value Cos(Value x);
-Value Tanh(Value x);
-Value Erf(Value x);
-Value Pow(Value x, Value y);
-Value Remainder(Value x, Value y);  // C's fmod, exact
-Value Random(const Operation& o, bool normal);
 
 }  // namespace keel_spirv
