@@ -210,6 +210,14 @@ def test_a_fault_is_the_error_of_the_cpu_device(op, dtype):
     assert said[0].startswith(said[1]), said
 
 
+def test_a_fault_of_a_fused_body_names_the_call():
+    y = np.ones(100, np.int32)
+    y[77] = 0
+    body = keel.function(lambda x, y: keel.div(x + 1, y) * 2)
+    with pytest.raises(keel.RangeError, match="^call .*integer division by zero at element 77, found by device vulkan:0"):
+        body(keel.array(y), keel.array(y)).numpy()
+
+
 def test_after_a_fault_the_device_computes():
     zero = keel.array(np.zeros(3, np.int32))
     with pytest.raises(keel.RangeError):
