@@ -109,16 +109,17 @@ def test_device_lost_at_each_call(driver):
 
 
 def test_a_lost_device_names_its_ops(driver, context):
+    """Those of the batch that is submitted: add may still be in the open batch, and then it is submitted first."""
     there = context.array(X).to("vulkan").wait()
     index = context.array(INDEX).to("vulkan").wait()
     gather, add = context.bind("vulkan", "gather"), context.bind("vulkan", "add")
     y, = add.arrays(there, there)
     driver.fail("vkQueueSubmit2", 1, LOST)
-    with pytest.raises(keel_abi.KeelError, match="vkQueueSubmit2 gave -4 .device lost.*it ran (add|gather)") as e:
+    with pytest.raises(keel_abi.KeelError, match="vkQueueSubmit2 gave -4 .device lost.*it ran (add|gather|add, gather)( |$)") as e:
         gather.arrays(y, index)[0].numpy()
     assert e.value.code == "UNAVAILABLE"
     driver.fail()
-    with pytest.raises(keel_abi.KeelError, match="the device was lost earlier: vkQueueSubmit2 gave -4 .*it ran .*(add|gather);"):
+    with pytest.raises(keel_abi.KeelError, match="the device was lost earlier: vkQueueSubmit2 gave -4 .*it ran (add|gather|add, gather);"):
         context.array(X).to("vulkan").wait()
     np.testing.assert_array_equal(context.apply("cpu", "add", X, X), 2 * X)
 
