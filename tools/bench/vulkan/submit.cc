@@ -1,21 +1,12 @@
 // submit.cc: host time of vkQueueSubmit2 with a command buffer that does nothing, on the first device: what a
 // driver needs at least for a run. bench_device measures the runs of the plugin vulkan. See ../README.md.
-#define VK_NO_PROTOTYPES
-#include <dlfcn.h>
 #include <vulkan/vulkan.h>
 
 #include "../hot/harness.h"
 
 namespace {
 
-PFN_vkGetInstanceProcAddr find;
 VkInstance instance;
-
-template <typename F>
-F Function(const char* name) {
-  return reinterpret_cast<F>(find(instance, name));
-}
-#define VK(name) Function<PFN_vk##name>("vk" #name)
 
 template <typename T>
 T Typed(VkStructureType type) {
@@ -29,10 +20,10 @@ VkDevice OpenDevice() {
   app.apiVersion = VK_API_VERSION_1_3;
   auto info = Typed<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
   info.pApplicationInfo = &app;
-  VK(CreateInstance)(&info, nullptr, &instance);
+  vkCreateInstance(&info, nullptr, &instance);
   uint32_t one = 1;
   VkPhysicalDevice physical;
-  VK(EnumeratePhysicalDevices)(instance, &one, &physical);
+  vkEnumeratePhysicalDevices(instance, &one, &physical);
   auto features =
       Typed<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
   auto timelines =
@@ -48,23 +39,23 @@ VkDevice OpenDevice() {
   device.queueCreateInfoCount = 1;
   device.pQueueCreateInfos = &queue;
   VkDevice made = nullptr;
-  VK(CreateDevice)(physical, &device, nullptr, &made);
+  vkCreateDevice(physical, &device, nullptr, &made);
   return made;
 }
 
 VkCommandBuffer Empty(VkDevice device) {
   auto pool_info = Typed<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
   VkCommandPool pool;
-  VK(CreateCommandPool)(device, &pool_info, nullptr, &pool);
+  vkCreateCommandPool(device, &pool_info, nullptr, &pool);
   auto info = Typed<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
   info.commandPool = pool;
   info.commandBufferCount = 1;
   VkCommandBuffer commands;
-  VK(AllocateCommandBuffers)(device, &info, &commands);
+  vkAllocateCommandBuffers(device, &info, &commands);
   auto begin = Typed<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
   begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
-  VK(BeginCommandBuffer)(commands, &begin);
-  VK(EndCommandBuffer)(commands);
+  vkBeginCommandBuffer(commands, &begin);
+  vkEndCommandBuffer(commands);
   return commands;
 }
 
@@ -74,19 +65,16 @@ VkSemaphore Timeline(VkDevice device) {
   auto info = Typed<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO);
   info.pNext = &type;
   VkSemaphore made;
-  VK(CreateSemaphore)(device, &info, nullptr, &made);
+  vkCreateSemaphore(device, &info, nullptr, &made);
   return made;
 }
 
 }  // namespace
 
 int main() {
-  void* library = dlopen("libvulkan.so.1", RTLD_NOW);
-  if (!library) return std::puts("skipped: no libvulkan.so.1"), 77;
-  find = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
   VkDevice device = OpenDevice();
   VkQueue queue;
-  VK(GetDeviceQueue)(device, 0, 0, &queue);
+  vkGetDeviceQueue(device, 0, 0, &queue);
   auto commands = Typed<VkCommandBufferSubmitInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO);
   commands.commandBuffer = Empty(device);
   auto signal = Typed<VkSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO);
@@ -96,12 +84,11 @@ int main() {
   batch.commandBufferInfoCount = batch.signalSemaphoreInfoCount = 1;
   batch.pCommandBufferInfos = &commands;
   batch.pSignalSemaphoreInfos = &signal;
-  const auto submit = VK(QueueSubmit2);
   hot::processor_time_only = true;
   const hot::Figure f = hot::Measure("an empty vkQueueSubmit2", 0, 1, [&] {
     signal.value++;
-    if (submit(queue, 1, &batch, nullptr)) std::abort();
+    if (vkQueueSubmit2(queue, 1, &batch, nullptr)) std::abort();
   });
   std::printf("%-36s %9.1f ns %9.1f %9.1f\n", f.name.c_str(), f.median, f.low, f.high);
-  VK(DeviceWaitIdle)(device);
+  vkDeviceWaitIdle(device);
 }
