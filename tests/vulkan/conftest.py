@@ -1,7 +1,6 @@
 """Shared by the tests of this folder: the package `keel` from the build's folder, with the plugin vulkan loaded. Without a driver
 every test is skipped, with the plugin's reason."""
 import ctypes
-import json
 import os
 import subprocess
 import sys
@@ -10,17 +9,13 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-BUILD = Path(os.environ.get("KEEL_BUILD", HERE.parents[1] / "build" / "release"))
-PLUGIN = BUILD / "lib" / "keel" / "plugins" / "keel-vulkan.so"
-sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(BUILD / "python")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
+from vulkan_build import BUILD, DRIVER, LOAD, PLUGIN, reasons  # noqa: E402
+
+sys.path.insert(0, str(BUILD / "python"))
 keel = pytest.importorskip("keel", reason="the package was not built: CMake found no nanobind")
-DRIVER = BUILD / "tests" / "vulkan" / "keel-vulkan-driver.so"
 os.environ["KEEL_VULKAN_LIBRARY"] = str(DRIVER)  # read when the plugin's devices are first counted
 os.environ.setdefault("KEEL_VULKAN_CACHE", "0")
-
-
-def reasons(report):
-    return " ".join(each.get("reason", "") for each in json.loads(report) if "keel-vulkan" in each.get("path", ""))
 
 
 @pytest.fixture(scope="session")
@@ -38,10 +33,6 @@ def no_complaints(capfd):
     yield
     lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("keel-vulkan:")]
     assert lines == []
-
-
-def is_on(switch):
-    return os.environ.get(switch, "0") not in ("", "0")
 
 
 class Driver:
@@ -94,14 +85,6 @@ def vulkan(loaded):
     """Ops run on the device."""
     with keel.device("vulkan"):
         yield
-
-
-BARE = f"import keel\nkeel.load_plugin({str(PLUGIN)!r})\n"
-LOAD = f"""
-import json, keel, numpy as np
-keel.load_plugin({str(PLUGIN)!r})
-if "vulkan:0" not in keel.devices(): print(keel.report("plugins")); raise SystemExit
-"""
 
 
 @pytest.fixture(scope="session")

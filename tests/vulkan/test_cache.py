@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import DRIVER, LOAD, PLUGIN
+from vulkan_build import DRIVER, LOAD, PLUGIN
 
 RUN = f"""
 import ctypes

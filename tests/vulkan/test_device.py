@@ -3,7 +3,7 @@ import json
 import os
 import subprocess
 
-from conftest import BARE, BUILD, PLUGIN, reasons
+from vulkan_build import BARE, BUILD, PLUGIN, reasons
 
 import keel
 

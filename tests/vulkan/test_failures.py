@@ -6,7 +6,7 @@ import json
 import keel_abi
 import numpy as np
 import pytest
-from conftest import BARE, PLUGIN, is_on, reasons
+from vulkan_build import BARE, PLUGIN, is_on, reasons
 
 import keel
 
@@ -169,7 +169,7 @@ def test_doctor_says_what_is_missing():
     import os
     import subprocess
 
-    from conftest import BUILD
+    from vulkan_build import BUILD
     run = subprocess.run([BUILD / "bin" / "keel", "doctor"], capture_output=True, text=True, timeout=60,
                          env=os.environ | {"KEEL_PLUGIN_PATH": str(PLUGIN.parent), "DRIVER_HIDE": "bufferDeviceAddress"})
     assert "lacks the feature bufferDeviceAddress" in run.stdout + run.stderr, run.stdout

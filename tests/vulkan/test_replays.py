@@ -5,7 +5,7 @@ import threading
 import keel_abi
 import numpy as np
 import pytest
-from conftest import PLUGIN, is_on
+from vulkan_build import PLUGIN, is_on
 
 PROGRAM = """keel 1
 fn @main(x: f32[n, 4], w: f32[n, 4], i: i32[3]) -> f32[3, 4], f32[n, 4], f32[n, 4] {

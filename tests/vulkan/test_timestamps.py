@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import BUILD, PLUGIN
+from vulkan_build import BUILD, PLUGIN
 
 import keel
 
