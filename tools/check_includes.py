@@ -32,7 +32,7 @@ SHARED = {"plugins/cpu/threads/pool.h": ("tests/conformance/cpu_pool_test.cc",),
 # system header: the folders that may include it
 RESERVED = {
     "absl/": ("kernel/", "tests/kernel/", "tools/"),
-    "dlfcn.h": ("kernel/runtime/plugin/", "plugins/", "tests/", "tools/bench/vulkan/"),
+    "dlfcn.h": ("kernel/runtime/plugin/", "plugins/", "tests/"),
     "flatbuffers/": ("kernel/language/graph/", "tests/kernel/"),
 }
 

@@ -100,7 +100,8 @@ keel_rc keel_module_import(keel_context* c, const char* path, const keel_kv* opt
         std::vector<ArrayRef> rows;
         std::vector<keel_tensor> values;
         for (uint32_t i = 0; i < n_fixed; i++) {
-          ASSIGN_OR_RETURN(ArrayRef there, InHostMemory(absl::StrCat("the value of \"", fixed_names[i], "\""), fixed[i]));
+          ASSIGN_OR_RETURN(ArrayRef there,
+                           InHostMemory(absl::StrCat("the value of \"", fixed_names[i], "\""), fixed[i]));
           ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(there->view));
           values.push_back(copy->view);
           rows.push_back(std::move(copy));

@@ -5,7 +5,7 @@
 
 namespace vulkan {
 
-// Fills api->devices: those that settings().devices selects, in its order; else all, GPUs first. Returns why
+// Fills api->devices: the ones in settings().devices, in its order; else all, GPUs first. Returns why
 // no device is usable, or "".
 std::string ListDevices(Api* api);
 void Describe(VkPhysicalDevice device, keel_device_info* out);

@@ -45,7 +45,7 @@ void HostBarrier(VkCommandBuffer commands) {
 }
 
 void EncodeDispatch(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, std::span<const uint64_t> push,
-              uint32_t groups) {
+                    uint32_t groups) {
   vk().CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
   vk().CmdPushConstants(commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                         static_cast<uint32_t>(push.size_bytes()), push.data());

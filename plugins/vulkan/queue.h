@@ -24,7 +24,7 @@ struct keel_queue_s {
   uint32_t next_clock = 0;
   uint64_t submitted = 0;
 
-  // The open batch: ended command buffers, and one that is being encoded.
+  // The open batch: ended command buffers, and the current one.
   std::vector<VkCommandBufferSubmitInfo> ready;
   std::vector<size_t> cuts;  // parts begin at these indices of `ready`
   uint32_t launches = 0;     // in the last part
@@ -90,7 +90,7 @@ void GlobalBarrier(VkCommandBuffer commands, VkPipelineStageFlags2 to = VK_PIPEL
 void HostBarrier(VkCommandBuffer commands);
 // A dispatch of a shader of the plugin itself.
 void EncodeDispatch(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, std::span<const uint64_t> push,
-              uint32_t groups);
+                    uint32_t groups);
 
 inline constexpr uint32_t kMostLaunches = 100;  // of a part of a batch
 inline constexpr uint32_t kFirstLaunches =

@@ -1,6 +1,7 @@
-// disk_cache.h: compiled code in files, one for each key, in a folder of the plugin's own. A file has a header with the
-// hashes of its key and of its content; a damaged or foreign file is ignored and later replaced. Processes may share the
-// folder: a file is written under another name and renamed. No errors: a cache only saves time. Thread-safe. POSIX.
+// disk_cache.h: compiled code in files, one for each key, in a folder of the plugin's own. A file has a
+// header with the hashes of its key and of its content; a damaged or foreign file is ignored and later
+// replaced. Processes may share the folder: a file is written under another name and renamed. No errors: a
+// cache only saves time. Thread-safe. POSIX.
 #ifndef KEEL_PLUGIN_DISK_CACHE_H
 #define KEEL_PLUGIN_DISK_CACHE_H
 #include <unistd.h>

@@ -1,6 +1,6 @@
-// hazards.h: which commands need a barrier, from the address ranges that they read and write. keel_call.depends has the
-// same answer for launches without ranges (keel_impl.h); this is for commands of a plugin's own, and to verify barriers.
-// Not thread-safe.
+// hazards.h: which commands need a barrier, from the address ranges that they read and write.
+// keel_call.depends has the same answer for launches without ranges (keel_impl.h); this is for commands of a
+// plugin's own, and to verify barriers. Not thread-safe.
 #ifndef KEEL_PLUGIN_HAZARDS_H
 #define KEEL_PLUGIN_HAZARDS_H
 #include <cstdint>
@@ -15,8 +15,8 @@ struct Range {
 // Ranges that commands since the last barrier read and wrote.
 class Ranges {
  public:
-  // A command with these ranges conflicts with an earlier one: it reads or writes what that one wrote, or writes what
-  // that one read.
+  // A command with these ranges conflicts with an earlier one: it reads or writes what that one wrote, or
+  // writes what that one read.
   bool Conflicts(const std::vector<Range>& reads, const std::vector<Range>& writes) const {
     return Overlap(writes_, reads) || Overlap(writes_, writes) || Overlap(reads_, writes);
   }

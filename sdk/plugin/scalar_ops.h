@@ -20,9 +20,9 @@ enum class OpClass : uint8_t { kArithmetic, kCompare, kLogic, kBits, kRound, kMa
 // Sets of dtypes, as the catalogue's "type" clause names them.
 enum Dtypes : uint8_t {
   kNone = 0,
-  kFloats = 1,   // "float"
-  kSigned = 2,   // "int"
-  kUnsigned = 4, // "uint"
+  kFloats = 1,    // "float"
+  kSigned = 2,    // "int"
+  kUnsigned = 4,  // "uint"
   kBools = 8,
   kInts = kSigned | kUnsigned,
   kNum = kFloats | kInts,
@@ -38,8 +38,8 @@ struct ScalarOp {
   const char* name;
   uint8_t arity;
   OpClass op_class;
-  uint8_t dtypes;    // of the first operand (select: the second)
-  uint8_t may_fail;  // dtypes for which an element may fail
+  uint8_t dtypes;         // of the first operand (select: the second)
+  uint8_t may_fail;       // dtypes for which an element may fail
   const char* c_float;    // "": not for floats
   const char* c_integer;  // also on bools
   const char* glsl;
@@ -47,16 +47,65 @@ struct ScalarOp {
 };
 
 #define KEEL_SAME(text) text, text, text
+// clang-format off: a row each
 inline constexpr ScalarOp kScalarOps[] = {
-    {"add", 2, OpClass::kArithmetic, kNum, 0, "$0 + $1", "keel_add($0, $1)", "$0 + $1", {129, 128, 128, 0, 0}},
-    {"sub", 2, OpClass::kArithmetic, kNum, 0, "$0 - $1", "keel_sub($0, $1)", "$0 - $1", {131, 130, 130, 0, 0}},
-    {"mul", 2, OpClass::kArithmetic, kNum, 0, "$0 * $1", "keel_mul($0, $1)", "$0 * $1", {133, 132, 132, 0, 0}},
-    {"div", 2, OpClass::kArithmetic, kNum, kInts, "$0 / $1", "keel_div($0, $1)", "keel_div($0, $1)", {136, 0, 0, 0, 0}},
+    {"add",
+     2,
+     OpClass::kArithmetic,
+     kNum,
+     0,
+     "$0 + $1",
+     "keel_add($0, $1)",
+     "$0 + $1",
+     {129, 128, 128, 0, 0}},
+    {"sub",
+     2,
+     OpClass::kArithmetic,
+     kNum,
+     0,
+     "$0 - $1",
+     "keel_sub($0, $1)",
+     "$0 - $1",
+     {131, 130, 130, 0, 0}},
+    {"mul",
+     2,
+     OpClass::kArithmetic,
+     kNum,
+     0,
+     "$0 * $1",
+     "keel_mul($0, $1)",
+     "$0 * $1",
+     {133, 132, 132, 0, 0}},
+    {"div",
+     2,
+     OpClass::kArithmetic,
+     kNum,
+     kInts,
+     "$0 / $1",
+     "keel_div($0, $1)",
+     "keel_div($0, $1)",
+     {136, 0, 0, 0, 0}},
     {"mod", 2, OpClass::kArithmetic, kNum, kInts, KEEL_SAME("keel_mod($0, $1)"), {}},
     {"rem", 2, OpClass::kArithmetic, kNum, kInts, "fmod($0, $1)", "keel_rem($0, $1)", "keel_rem($0, $1)", {}},
     {"pow", 2, OpClass::kMath, kNum, kSigned, "pow($0, $1)", "keel_pow($0, $1)", "keel_pow($0, $1)", {}},
-    {"maximum", 2, OpClass::kArithmetic, kNum, 0, "keel_maximum($0, $1)", "$0 < $1 ? $1 : $0", "keel_maximum($0, $1)", {}},
-    {"minimum", 2, OpClass::kArithmetic, kNum, 0, "keel_minimum($0, $1)", "$1 < $0 ? $1 : $0", "keel_minimum($0, $1)", {}},
+    {"maximum",
+     2,
+     OpClass::kArithmetic,
+     kNum,
+     0,
+     "keel_maximum($0, $1)",
+     "$0 < $1 ? $1 : $0",
+     "keel_maximum($0, $1)",
+     {}},
+    {"minimum",
+     2,
+     OpClass::kArithmetic,
+     kNum,
+     0,
+     "keel_minimum($0, $1)",
+     "$1 < $0 ? $1 : $0",
+     "keel_minimum($0, $1)",
+     {}},
     {"equal", 2, OpClass::kCompare, kAny, 0, KEEL_SAME("$0 == $1"), {180, 170, 170, 164, 0}},
     {"not_equal", 2, OpClass::kCompare, kAny, 0, KEEL_SAME("$0 != $1"), {183, 171, 171, 165, 0}},
     {"less", 2, OpClass::kCompare, kNum, 0, KEEL_SAME("$0 < $1"), {184, 177, 176, 0, 0}},
@@ -71,11 +120,35 @@ inline constexpr ScalarOp kScalarOps[] = {
     {"bit_or", 2, OpClass::kBits, kInts, 0, "", "$0 | $1", "$0 | $1", {0, 197, 197, 0, 0}},
     {"bit_xor", 2, OpClass::kBits, kInts, 0, "", "$0 ^ $1", "$0 ^ $1", {0, 198, 198, 0, 0}},
     {"bit_not", 1, OpClass::kBits, kInts, 0, "", "~$0", "~$0", {0, 200, 200, 0, 0}},
-    {"shift_left", 2, OpClass::kBits, kUnsigned, 0, "", "keel_shift_left($0, $1)", "keel_shift_left($0, $1)", {}},
-    {"shift_right", 2, OpClass::kBits, kUnsigned, 0, "", "keel_shift_right($0, $1)", "keel_shift_right($0, $1)", {}},
+    {"shift_left",
+     2,
+     OpClass::kBits,
+     kUnsigned,
+     0,
+     "",
+     "keel_shift_left($0, $1)",
+     "keel_shift_left($0, $1)",
+     {}},
+    {"shift_right",
+     2,
+     OpClass::kBits,
+     kUnsigned,
+     0,
+     "",
+     "keel_shift_right($0, $1)",
+     "keel_shift_right($0, $1)",
+     {}},
     {"neg", 1, OpClass::kArithmetic, kNum, 0, "-$0", "keel_neg($0)", "-$0", {127, 126, 126, 0, 0}},
     {"abs", 1, OpClass::kArithmetic, kNum, 0, "fabs($0)", "keel_abs($0)", "abs($0)", {0, 0, 0, 0, 4}},
-    {"sign", 1, OpClass::kArithmetic, kNum, 0, "$0 > 0 ? 1 : $0 < 0 ? -1 : $0", "($0 > 0) - ($0 < 0)", "keel_sign($0)", {}},
+    {"sign",
+     1,
+     OpClass::kArithmetic,
+     kNum,
+     0,
+     "$0 > 0 ? 1 : $0 < 0 ? -1 : $0",
+     "($0 > 0) - ($0 < 0)",
+     "keel_sign($0)",
+     {}},
     {"sqrt", 1, OpClass::kMath, kFloats, 0, "sqrt($0)", "", "sqrt($0)", {0, 0, 0, 0, 31}},
     {"rsqrt", 1, OpClass::kMath, kFloats, 0, "1 / sqrt($0)", "", "1 / sqrt($0)", {}},
     {"reciprocal", 1, OpClass::kMath, kFloats, 0, "1 / $0", "", "1 / $0", {}},
@@ -89,13 +162,22 @@ inline constexpr ScalarOp kScalarOps[] = {
     {"floor", 1, OpClass::kRound, kFloats, 0, "floor($0)", "", "floor($0)", {0, 0, 0, 0, 8}},
     {"ceil", 1, OpClass::kRound, kFloats, 0, "ceil($0)", "", "ceil($0)", {0, 0, 0, 0, 9}},
     {"round", 1, OpClass::kRound, kFloats, 0, "rint($0)", "", "roundEven($0)", {0, 0, 0, 0, 2}},
-    {"relu", 1, OpClass::kArithmetic, kFloats | kSigned, 0, "$0 <= 0 ? 0 : $0", "$0 < 0 ? 0 : $0", "keel_relu($0)", {}},
+    {"relu",
+     1,
+     OpClass::kArithmetic,
+     kFloats | kSigned,
+     0,
+     "$0 <= 0 ? 0 : $0",
+     "$0 < 0 ? 0 : $0",
+     "keel_relu($0)",
+     {}},
     {"is_nan", 1, OpClass::kTest, kFloats, 0, "isnan($0)", "", "keel_is_nan($0)", {}},
     {"is_inf", 1, OpClass::kTest, kFloats, 0, "isinf($0)", "", "keel_is_inf($0)", {}},
     {"is_finite", 1, OpClass::kTest, kFloats, 0, "isfinite($0)", "", "keel_is_finite($0)", {}},
     {"select", 3, OpClass::kSelect, kAny, 0, KEEL_SAME("$0 ? $1 : $2"), {169, 169, 169, 169, 0}},
     {"cast", 1, OpClass::kCast, kAny, 0, KEEL_SAME("keel_cast($0)"), {}},
 };
+// clang-format on
 #undef KEEL_SAME
 
 // nullptr: no elementwise primitive of that name.

@@ -1,5 +1,5 @@
-// strides.h: the iteration space of an elementwise node for kernels: few dims, strides of each tensor, and which tensors
-// need none.
+// strides.h: the iteration space of an elementwise node for kernels: few dims, strides of each tensor, and
+// which tensors need none.
 #ifndef KEEL_PLUGIN_STRIDES_H
 #define KEEL_PLUGIN_STRIDES_H
 #include <keel/keel_host.h>
@@ -14,8 +14,8 @@ namespace keel::plugin {
 struct Space {
   struct Strides {
     std::array<int64_t, KEEL_MAX_RANK> of = {};  // in elements; 0 where the tensor is broadcast
-    bool is_one = false;   // one element for all of the space
-    bool is_flat = false;  // element i of the space is the tensor's element i
+    bool is_one = false;                         // one element for all of the space
+    bool is_flat = false;                        // element i of the space is the tensor's element i
   };
   int64_t count = 1;  // elements
   uint32_t rank = 0;
@@ -25,13 +25,15 @@ struct Space {
 
   // Every tensor has one element or all: a kernel needs the count only.
   bool is_flat() const {
-    return std::all_of(tensors.begin(), tensors.end(), [](const Strides& t) { return t.is_one || t.is_flat; });
+    return std::all_of(tensors.begin(), tensors.end(),
+                       [](const Strides& t) { return t.is_one || t.is_flat; });
   }
   // u32 is enough for offsets and for counting with a grid stride of up to 2^31.
   bool fits_32_bits() const { return most <= INT32_MAX; }
 };
 
-// The space of tensors that are broadcast to each other, through keel_host.merge_dims, whose errors it returns. n >= 1.
+// The space of tensors that are broadcast to each other, through keel_host.merge_dims, whose errors it
+// returns. n >= 1.
 inline keel_rc find_space(const keel_host* host, const keel_tensor* const* tensors, uint32_t n, Space* out) {
   std::vector<int64_t> strides(size_t{n} * KEEL_MAX_RANK);
   int32_t rank = 0;

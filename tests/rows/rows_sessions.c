@@ -288,8 +288,8 @@ static void T3(void) { /* folded, deduplicated, and concurrent */
   EXPECT(plan_has(plan, "\"lanes\":[[") == (strncmp(device, "cpu", 3) == 0));
   keel_plan_free(plan), keel_module_free(module);
 }
-static const struct row kRows[] = {{"K1", K1},   {"Z2", Z2},   {"K4", K4},   {"V4", V4},
-                                   {"Z3", Z3},   {"Z4", Z4},   {"Z16", Z16}, {"Z17", Z17},
-                                   {"T11", T11}, {"T19", T19}, {"V7", V7}, {"Z11", Z11},   {"T3", T3}};
+static const struct row kRows[] = {{"K1", K1}, {"Z2", Z2},   {"K4", K4},   {"V4", V4},   {"Z3", Z3},
+                                   {"Z4", Z4}, {"Z16", Z16}, {"Z17", Z17}, {"T11", T11}, {"T19", T19},
+                                   {"V7", V7}, {"Z11", Z11}, {"T3", T3}};
 
 int main(int argc, char** argv) { return run_row(argc, argv, kRows, sizeof kRows / sizeof kRows[0]); }

@@ -66,7 +66,8 @@ TEST_P(Rows, Z11_DevicesByName) {
   EXPECT_EQ(Printed(f(x)), "[2 3]");
   const bool placed = f.concrete(x).text().find("@\"reference:0\"") != std::string::npos;
   EXPECT_EQ(placed, GetParam() != "reference") << f.concrete(x).text();
-  EXPECT_TRUE(sdk_test::Has(sdk_test::Failure([] { keel::Scope nowhere = keel::device("gpu:7"); }), "no device \"gpu:7\""));
+  EXPECT_TRUE(sdk_test::Has(sdk_test::Failure([] { keel::Scope nowhere = keel::device("gpu:7"); }),
+                            "no device \"gpu:7\""));
 }
 TEST_P(Rows, V5_RunsWithoutPython) {
   std::ifstream maps("/proc/self/maps");
@@ -327,7 +328,8 @@ TEST_P(Rows, T17_EagerGatherOutOfRangeFails) {
   try {
     UnusedReturn(Tensor{0.});
     EXPECT_NE(sdk_test::MemoryOf(GetParam()), "");
-    keel::gather(Tensor{0.}, {1}).values<double>();  // a device with memory of its own says so where a result is read
+    keel::gather(Tensor{0.}, {1})
+        .values<double>();  // a device with memory of its own says so where a result is read
     FAIL();
   } catch (const keel::Error& e) {
     EXPECT_EQ(e.code(), KEEL_RANGE) << e.what();

@@ -271,7 +271,8 @@ TEST_P(Functions, FailedRunsNameTheLineThatWroteTheNode) {
     return y + 1;
   });
   Tensor x = {1.f, 2.f}, i = {7};
-  std::string said = Failure([&] { f(x, i).values<float>(); }), place = "function_test.cc:" + std::to_string(line) + ")";
+  std::string said = Failure([&] { f(x, i).values<float>(); }),
+              place = "function_test.cc:" + std::to_string(line) + ")";
   EXPECT_TRUE(Has(said, "index 7 is not in [0, 2)")) << said;
   EXPECT_TRUE(Has(said, place)) << said;
   std::string path = testing::TempDir() + "line_" + GetParam() + ".keel";

@@ -74,12 +74,11 @@ constexpr uint64_t kSpecialInts[] = {0,
                                      uint64_t{0} - 3,
                                      uint64_t{0} - 7,
                                      uint64_t{0} - 1};
-constexpr double kSpecialFloats[] = {0,        0.25,     0.5,    1,          1.5,       2,      2.5,     3,
-                                     7,        10,       88.7,   89,         103.9,     104,    709.7,   745,
-                                     0.1,      1e-3,     1e-8,   0.99999994, 1.0000001, 127.5,  255,     256,
-                                     32767.5,  65504,    65519,  65520,      1e6,       1e9,    2147483647,
-                                     0x1p31,   0x1p32,   0x1p53, 0x1p63,     0x1p64,    1e15,   1e22,    3.4e38,
-                                     1.7e308,  INFINITY, NAN};
+constexpr double kSpecialFloats[] = {
+    0,      0.25,   0.5,     1,     1.5,   2,      2.5,     3,        7,          10,        88.7,
+    89,     103.9,  104,     709.7, 745,   0.1,    1e-3,    1e-8,     0.99999994, 1.0000001, 127.5,
+    255,    256,    32767.5, 65504, 65519, 65520,  1e6,     1e9,      2147483647, 0x1p31,    0x1p32,
+    0x1p53, 0x1p63, 0x1p64,  1e15,  1e22,  3.4e38, 1.7e308, INFINITY, NAN};
 
 uint64_t BitsOf(keel_dt dt, double x) {
   const float f = static_cast<float>(x);
@@ -122,12 +121,16 @@ std::string SpecialElements(keel_dt dt) {
     for (uint64_t n : kSpecialInts) Append(&bytes, dt, n);
     return bytes;
   }
-  const uint32_t bits = dt >> 8 & 255, digits = dt == KEEL_F64 ? 52 : dt == KEEL_F32 ? 23 : dt == KEEL_F16 ? 10 : 7;
+  const uint32_t bits = dt >> 8 & 255, digits = dt == KEEL_F64   ? 52
+                                                : dt == KEEL_F32 ? 23
+                                                : dt == KEEL_F16 ? 10
+                                                                 : 7;
   const uint64_t sign = uint64_t{1} << (bits - 1), normal = uint64_t{1} << digits;
   const uint64_t infinity = BitsOf(dt, INFINITY);
   for (uint64_t s : {uint64_t{0}, sign}) {
     for (double x : kSpecialFloats) Append(&bytes, dt, s | BitsOf(dt, x));
-    for (uint64_t b : {uint64_t{1}, normal / 2, normal - 1, normal, normal + 1, infinity - 1, infinity + normal / 2 + 1})
+    for (uint64_t b :
+         {uint64_t{1}, normal / 2, normal - 1, normal, normal + 1, infinity - 1, infinity + normal / 2 + 1})
       Append(&bytes, dt, s | b);  // denormals, the least and largest normal numbers, a NaN with a payload
   }
   return bytes;
@@ -140,10 +143,14 @@ std::string Elements(keel_dt dt, int64_t n, uint32_t seed) {
   if (size == 2)
     for (uint64_t i = 0; i < 65536; i++) Append(&bytes, dt, i);
   while (bytes.size() < static_cast<size_t>(n) * size) {
-    const double x = std::ldexp(static_cast<double>(static_cast<int64_t>(rng())), -static_cast<int>(rng() % 90));
-    if (dt == KEEL_BOOL) Append(&bytes, dt, rng() & 1);
-    else if (bare::IsFloat(dt) && rng() % 4) Append(&bytes, dt, BitsOf(dt, x));
-    else Append(&bytes, dt, rng() >> rng() % 64);
+    const double x =
+        std::ldexp(static_cast<double>(static_cast<int64_t>(rng())), -static_cast<int>(rng() % 90));
+    if (dt == KEEL_BOOL)
+      Append(&bytes, dt, rng() & 1);
+    else if (bare::IsFloat(dt) && rng() % 4)
+      Append(&bytes, dt, BitsOf(dt, x));
+    else
+      Append(&bytes, dt, rng() >> rng() % 64);
   }
   bytes.resize(static_cast<size_t>(n) * size);
   return bytes;

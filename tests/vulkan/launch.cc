@@ -9,7 +9,8 @@ namespace {
 using keel_spirv::KernelSpec;
 using Words = std::vector<uint64_t>;
 
-constexpr uint32_t kGroups = 5, kFaultValue = 7 << 8;  // few groups: most runs need several rounds of the loop
+constexpr uint32_t kGroups = 5,
+                   kFaultValue = 7 << 8;  // few groups: most runs need several rounds of the loop
 
 // Row-major strides of `from` at an index of `to`; 0 where it is broadcast.
 Words StridesAt(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {

@@ -11,14 +11,15 @@
 namespace vulkan_test {
 namespace {
 
-#define VULKAN_FUNCTIONS(F)                                                                             \
-  F(EnumeratePhysicalDevices)                                                                           \
-  F(GetPhysicalDeviceProperties) F(GetPhysicalDeviceMemoryProperties) F(CreateDevice) F(GetDeviceQueue) \
-  F(AllocateMemory) F(BindBufferMemory) F(CreateBuffer) F(GetBufferMemoryRequirements) F(MapMemory)     \
-  F(GetBufferDeviceAddress) F(CreateShaderModule) F(DestroyShaderModule) F(CreatePipelineLayout)        \
-  F(CreateComputePipelines) F(DestroyPipeline) F(CreateCommandPool) F(AllocateCommandBuffers)           \
-  F(BeginCommandBuffer) F(EndCommandBuffer) F(CmdBindPipeline) F(CmdPushConstants) F(CmdDispatch)       \
-  F(QueueSubmit) F(QueueWaitIdle)
+// clang-format off
+#define VULKAN_FUNCTIONS(F) \
+  F(EnumeratePhysicalDevices) F(GetPhysicalDeviceProperties) F(GetPhysicalDeviceMemoryProperties) \
+  F(CreateDevice) F(GetDeviceQueue) F(AllocateMemory) F(BindBufferMemory) F(CreateBuffer) \
+  F(GetBufferMemoryRequirements) F(MapMemory) F(GetBufferDeviceAddress) F(CreateShaderModule) \
+  F(DestroyShaderModule) F(CreatePipelineLayout) F(CreateComputePipelines) F(DestroyPipeline) \
+  F(CreateCommandPool) F(AllocateCommandBuffers) F(BeginCommandBuffer) F(EndCommandBuffer) \
+  F(CmdBindPipeline) F(CmdPushConstants) F(CmdDispatch) F(QueueSubmit) F(QueueWaitIdle)
+// clang-format on
 
 constexpr uint64_t kBytes = 32 << 20;
 constexpr uint32_t kPushBytes = 128;
@@ -53,7 +54,7 @@ struct Device {
     info.pApplicationInfo = &app;
     VkInstance instance;
     if (create(&info, nullptr, &instance)) return "vkCreateInstance failed: no driver";
-#define LOAD(name)                                                            \
+#define LOAD(name)                                                   \
   name = reinterpret_cast<PFN_vk##name>(find(instance, "vk" #name)); \
   if (!name) return "libvulkan has no vk" #name;
     VULKAN_FUNCTIONS(LOAD)
@@ -160,8 +161,8 @@ struct Device {
     begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
     BeginCommandBuffer(commands, &begin);
     CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-    CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                     static_cast<uint32_t>(push.size() * 8), push.data());
+    CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, static_cast<uint32_t>(push.size() * 8),
+                     push.data());
     CmdDispatch(commands, groups, 1, 1);
     EndCommandBuffer(commands);
     VkSubmitInfo submit = {};

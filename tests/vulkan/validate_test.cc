@@ -15,7 +15,8 @@ std::string Validate(const keel_spirv::Words& words) {
   const std::string path = testing::TempDir() + "keel_module.spv", log = path + ".log";
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(words.data()), static_cast<int64_t>(words.size() * 4));
-  const int rc = std::system((KEEL_SPIRV_VAL " --target-env vulkan1.3 " + path + " >" + log + " 2>&1").c_str());
+  const int rc =
+      std::system((KEEL_SPIRV_VAL " --target-env vulkan1.3 " + path + " >" + log + " 2>&1").c_str());
   std::ifstream text(log);
   const std::string all((std::istreambuf_iterator<char>(text)), {});
   return rc == 0 ? "" : "exit status " + std::to_string(rc) + ": " + all;

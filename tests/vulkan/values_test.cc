@@ -1,5 +1,5 @@
-// Results of each op on lavapipe (or the first device): special elements of each dtype and random ones, against
-// the reference device, whose functions have more digits than their results.
+// Results of each op on lavapipe (or the first device): special elements of each dtype and random ones,
+// against the reference device, whose functions have more digits than their results.
 #include "cases.h"
 #include "launch.h"
 #include "runner.h"
@@ -16,9 +16,9 @@ const bare::Plugin& Reference() {
 // Units in the last place by which f32 and f64 may differ from the nearest value. f16 and bf16: rounded from
 // such an f32, so the next element at most.
 double UlpsOf(const std::string& op, keel_dt dt) {
-  static const std::map<std::string, double> kUlps = {{"exp", 2},     {"log", 2},  {"log1p", 2},   {"sin", 2},
-                                                      {"cos", 2},     {"tanh", 2}, {"erf", 3},     {"pow", 2},
-                                                      {"rsqrt", 1},   {"silu", 4}, {"sigmoid", 3}, {"softplus", 3}};
+  static const std::map<std::string, double> kUlps = {
+      {"exp", 2}, {"log", 2}, {"log1p", 2}, {"sin", 2},  {"cos", 2},     {"tanh", 2},
+      {"erf", 3}, {"pow", 2}, {"rsqrt", 1}, {"silu", 4}, {"sigmoid", 3}, {"softplus", 3}};
   const auto it = kUlps.find(op);
   return it == kUlps.end() ? 0 : dt == KEEL_F16 || dt == KEEL_BF16 ? 1 : it->second;
 }
@@ -104,7 +104,8 @@ void AvoidFaults(const keel_node& node, std::vector<std::string>* in) {
   const std::string zero(size, '\0'), one = "\1" + std::string(size - 1, '\0');
   for (size_t at = 0; at < (*in)[0].size(); at += size) {
     const bool power = node.op == "pow" && (*in)[0].compare(at, size, zero) == 0;
-    if (power || (division && (*in)[1].compare(at, size, zero) == 0)) (*in)[power ? 0 : 1].replace(at, size, one);
+    if (power || (division && (*in)[1].compare(at, size, zero) == 0))
+      (*in)[power ? 0 : 1].replace(at, size, one);
   }
 }
 
@@ -133,7 +134,8 @@ TEST_F(SpirvValues, OfPrimitives) {
 // Operands of each dtype, broadcast along the first, a middle and the last dim, in each variant.
 TEST_F(SpirvValues, OfVariants) {
   uint32_t n = 0;
-  for (keel_dt dt : {KEEL_BOOL, KEEL_I8, KEEL_U16, KEEL_I32, KEEL_U64, KEEL_F16, KEEL_BF16, KEEL_F32, KEEL_F64})
+  for (keel_dt dt :
+       {KEEL_BOOL, KEEL_I8, KEEL_U16, KEEL_I32, KEEL_U64, KEEL_F16, KEEL_BF16, KEEL_F32, KEEL_F64})
     for (uint32_t i = 0; i < kVariants; i++) {
       const Variant variant = Variant::Of(i);
       const Dims whole = {5, 6, 7};

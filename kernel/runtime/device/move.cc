@@ -6,7 +6,8 @@ namespace {
 void DropBlock(void* arg) {
   std::unique_ptr<DeviceBlock> block(static_cast<DeviceBlock*>(arg));
   if (block->shared) {
-    for (int queue = 0; queue < kQueues; queue++) block->shared->device_block()->Use(queue, block->used[queue]);
+    for (int queue = 0; queue < kQueues; queue++)
+      block->shared->device_block()->Use(queue, block->used[queue]);
     return;
   }
   if (block->foreign.empty()) return block->home->pool().Free(block->piece, block->Last());
@@ -100,8 +101,9 @@ absl::StatusOr<ArrayRef> ShareElements(keel_array* array) {
     block->shared = std::move(shared);
     return HeaderOf(std::move(block), array->dtype, array->shape());
   }
-  ASSIGN_OR_RETURN(ArrayRef made, WrapArray(
-      array->view, [](void* of) { ReleaseArray(static_cast<keel_array*>(of)); }, array));
+  ASSIGN_OR_RETURN(ArrayRef made,
+                   WrapArray(
+                       array->view, [](void* of) { ReleaseArray(static_cast<keel_array*>(of)); }, array));
   (void)shared.Detach();  // the new array's
   return made;
 }

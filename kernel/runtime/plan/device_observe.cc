@@ -13,7 +13,8 @@ namespace keel {
 
 namespace {
 
-// The catalogue's text for a launch whose fault has no bound; without one, or with several in a body, a general one.
+// The catalogue's text for a launch whose fault has no bound; without one, or with several in a body, a
+// general one.
 void FindFailures(const OpDef& op, DType first, const Body* body, std::set<std::string_view>* texts) {
   for (const opset::FailDef& f : op.fails)
     if (!f.dtypes || f.dtypes & opset::Bit(first)) texts->insert(f.text);
@@ -29,7 +30,8 @@ std::string WithoutBound(const Fault& fault, const Step& step) {
   if (texts.size() != 1 || absl::StrContains(*texts.begin(), '{'))  // of an index that is not known
     return "an index out of range or a division by zero";
   // A device that stores no index leaves 0.
-  return fault.index ? absl::StrCat(*texts.begin(), " at element ", fault.index) : std::string(*texts.begin());
+  return fault.index ? absl::StrCat(*texts.begin(), " at element ", fault.index)
+                     : std::string(*texts.begin());
 }
 
 }  // namespace

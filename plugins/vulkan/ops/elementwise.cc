@@ -1,5 +1,5 @@
-// elementwise.cc: elementwise ops, fused bodies of them, and random numbers, as generated shaders (spirv/kernel.h).
-// Operands are broadcast by strides.
+// elementwise.cc: elementwise ops, fused bodies of them, and random numbers, as generated shaders
+// (spirv/kernel.h). Operands are broadcast by strides.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -23,7 +23,8 @@ bool Computes(keel_dev d, keel_dt dt) {
 
 std::optional<Body> RandomBody(Node& node) {
   const keel_dt dtype = keel::plugin::dtype_of(node.Out(0));
-  return keel_spirv::RandomSpec(node.Text("kind") == "normal" ? "random.normal" : "random.uniform", dtype).body;
+  return keel_spirv::RandomSpec(node.Text("kind") == "normal" ? "random.normal" : "random.uniform", dtype)
+      .body;
 }
 std::optional<Body> BodyOf(Node& node) {
   if (std::string_view(node.host->node_op(node.node)) == "random") return RandomBody(node);
@@ -33,7 +34,8 @@ std::optional<Body> BodyOf(Node& node) {
 // Results of different dims: the ops of the body run instead.
 bool HaveSameDims(const std::vector<keel_tensor>& results) {
   for (const keel_tensor& t : results)
-    if (!std::equal(t.shape, t.shape + t.ndim, results[0].shape, results[0].shape + results[0].ndim)) return false;
+    if (!std::equal(t.shape, t.shape + t.ndim, results[0].shape, results[0].shape + results[0].ndim))
+      return false;
   return true;
 }
 
@@ -70,10 +72,12 @@ keel_rc Layout(Node& node, const keel_tensor& result, KernelSpec* spec, Numbers*
 
 keel_rc Generate(keel_dev d, const Node& node, const KernelSpec& spec, std::vector<uint32_t>* words) {
   keel_spirv::Kernel kernel = keel_spirv::MakeKernel(spec);
-  const char* why = !kernel.error.empty()             ? kernel.error.c_str()
+  const char* why = !kernel.error.empty()           ? kernel.error.c_str()
                     : kernel.float64 && !d->has.f64 ? "the device has no shaderFloat64"
-                                                      : nullptr;
-  if (why) return node.host->fail(KEEL_UNIMPLEMENTED, (std::string(node.host->node_op(node.node)) + ": " + why).c_str());
+                                                    : nullptr;
+  if (why)
+    return node.host->fail(KEEL_UNIMPLEMENTED,
+                           (std::string(node.host->node_op(node.node)) + ": " + why).c_str());
   *words = std::move(kernel.words);
   return KEEL_OK;
 }
@@ -98,8 +102,9 @@ keel_rc PrepareKernel(keel_dev d, const keel_host* host, const keel_node* of, ke
   spec.body = needed_part(*body, body->results, &spec.reads);
   if (keel_rc rc = Layout(node, results[0], &spec, &numbers)) return rc;
   Work work;
-  const GeneratedKey key = {host->node_hash(of, 0), spec.ones,
-                            uint64_t{spec.rank} << 2 | uint64_t{spec.strided} << 1 | uint64_t{spec.wide_index}};
+  const GeneratedKey key = {
+      host->node_hash(of, 0), spec.ones,
+      uint64_t{spec.rank} << 2 | uint64_t{spec.strided} << 1 | uint64_t{spec.wide_index}};
   const auto make = [&](std::vector<uint32_t>* words) { return Generate(d, node, spec, words); };
   if (keel_rc rc = d->GeneratedPipeline(key, make, &work.pipeline)) return rc;
   const auto* bytes = reinterpret_cast<const unsigned char*>(numbers.data());
@@ -114,6 +119,7 @@ Impls ElementwiseImpls() {
   Impls all;
   const auto add = [&all](const char* op) {
     all.push_back(Row(op, nullptr, PrepareKernel, Match));
+    all.back().name = "generated shader";
     all.back().flags = KEEL_IMPL_INPLACE;
   };
   for (const auto& op : keel::plugin::kScalarOps) add(op.name);

@@ -60,7 +60,7 @@ void Matmul(Op& op) {
   Finish(op, n, 0);
 }
 
-// The rows of all batches are those of one matrix.
+// The batches together are one matrix.
 void Linear(Op& op) {
   const keel_tensor x = op.In(0), w = op.In(1);
   MatmulNumbers n{};

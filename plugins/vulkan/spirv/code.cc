@@ -49,8 +49,8 @@ Value Code::Literal(Reg reg, double value) {
   if (reg == Reg::kF32)
     return {this, module.Constant(TypeOf(reg), {std::bit_cast<uint32_t>(static_cast<float>(value))}), reg};
   if (reg != Reg::kF64)
-    return Integer(reg, value < 0 ? static_cast<uint64_t>(static_cast<int64_t>(value))
-                                  : static_cast<uint64_t>(value));
+    return Integer(
+        reg, value < 0 ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value));
   const uint64_t bits = std::bit_cast<uint64_t>(value);
   return {this,
           module.Constant(TypeOf(reg), {static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32)}),

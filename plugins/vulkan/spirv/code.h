@@ -76,7 +76,7 @@ Value operator<<(Value a, Value b);
 Value operator>>(Value a, Value b);  // logical
 
 inline Value Like(Value a, double x) { return a.code->Literal(a.reg, x); }
-#define KEEL_SPIRV_WITH_NUMBER(op)                                       \
+#define KEEL_SPIRV_WITH_NUMBER(op)                                        \
   inline Value operator op(Value a, double x) { return a op Like(a, x); } \
   inline Value operator op(double x, Value a) { return Like(a, x) op a; }
 KEEL_SPIRV_WITH_NUMBER(+)
@@ -100,14 +100,14 @@ KEEL_SPIRV_WITH_NUMBER(>>)
 Value Select(Value condition, Value a, Value b);
 Value SignedLess(Value a, Value b);
 Value ShiftArithmetic(Value a, Value b);
-Value Bits(Value x);                 // float to the integer register of its width
-Value FromBits(Value bits);          // and back
-Value Widen(Value u32);              // to u64, zero-extended
-Value WidenSigned(Value u32);        // to u64, sign-extended
-Value Narrow(Value u64);             // to u32, low bits
-Value Abs(Value x);                  // float
-Value Floor(Value x);                // float
+Value Bits(Value x);           // float to the integer register of its width
+Value FromBits(Value bits);    // and back
+Value Widen(Value u32);        // to u64, zero-extended
+Value WidenSigned(Value u32);  // to u64, sign-extended
+Value Narrow(Value u64);       // to u32, low bits
+Value Abs(Value x);            // float
+Value Floor(Value x);          // float
 Value CopySign(Value magnitude, Value sign);
-Value IsNan(Value x);                // by bits: a driver may assume that there is no NaN
+Value IsNan(Value x);  // by bits: a driver may assume that there is no NaN
 
 }  // namespace keel_spirv

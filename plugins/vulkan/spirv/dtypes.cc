@@ -61,7 +61,8 @@ Value Wrap(keel_dt dt, Value v) {
   if (!IsNarrow(dt)) return v;
   if (IsUnsigned(dt)) return v & static_cast<double>((1u << BitsOf(dt)) - 1);
   Code& c = *v.code;
-  return {&c, c.module.Emit(kBitFieldSExtract, c.TypeOf(Reg::kU32), {v.id, c.U32(0).id, c.U32(BitsOf(dt)).id}),
+  return {&c,
+          c.module.Emit(kBitFieldSExtract, c.TypeOf(Reg::kU32), {v.id, c.U32(0).id, c.U32(BitsOf(dt)).id}),
           Reg::kU32};
 }
 Value Resize(keel_dt from, keel_dt to, Value v) {
@@ -69,8 +70,8 @@ Value Resize(keel_dt from, keel_dt to, Value v) {
   return Wrap(to, BitsOf(from) == 64 && BitsOf(to) != 64 ? Narrow(v) : v);
 }
 
-// m >> bits where that leaves more than 16 bits, with the last bit set if a set bit is lost: the rounding to bf16 stays
-// as it was.
+// m >> bits where that leaves more than 16 bits, with the last bit set if a set bit is lost: the rounding to
+// bf16 stays as it was.
 void Shorten(Value* m, Value* scale, int bits) {
   const Value kept = *m >> bits, large = kept >= 0x1p16, lost = (kept << bits) != *m;
   *m = Select(large, kept | Select(lost, Like(*m, 1), Like(*m, 0)), *m);
@@ -117,7 +118,7 @@ Value FloatToFloat(keel_dt from, keel_dt to, Value v) {
 }  // namespace
 
 bool IsKnown(keel_dt dt) {
-  constexpr keel_dt kAll[] = {KEEL_BOOL, KEEL_I8,  KEEL_I16, KEEL_I32, KEEL_I64, KEEL_U8, KEEL_U16,
+  constexpr keel_dt kAll[] = {KEEL_BOOL, KEEL_I8,  KEEL_I16, KEEL_I32,  KEEL_I64, KEEL_U8, KEEL_U16,
                               KEEL_U32,  KEEL_U64, KEEL_F16, KEEL_BF16, KEEL_F32, KEEL_F64};
   return std::find(std::begin(kAll), std::end(kAll), dt) != std::end(kAll);
 }

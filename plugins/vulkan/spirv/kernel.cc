@@ -26,11 +26,12 @@ class Builder {
     const Reg reg = s_.wide_index ? Reg::kU64 : Reg::kU32;
     const Value first = Index(FirstOf(thread, triple)), step = Index(FirstOf(groups, triple) * s_.group_size);
     const Value count = Number(0);
-    code_.While({Value{&code_, first.id, reg}}, [&](const Code::State& i) { return i[0] < count; },
-                [&](const Code::State& i) -> Code::State {
-                  Element(i[0]);
-                  return {i[0] + step};
-                });
+    code_.While(
+        {Value{&code_, first.id, reg}}, [&](const Code::State& i) { return i[0] < count; },
+        [&](const Code::State& i) -> Code::State {
+          Element(i[0]);
+          return {i[0] + step};
+        });
     m.Do(kReturn, {});
     if (!made_.error.empty()) return made_;
     made_.words = m.Finish(s_.group_size);
@@ -103,10 +104,9 @@ class Builder {
       const keel_dt dt = Use(s_.reads[v]);
       values[s_.reads[v]] = LoadElement(code_, dt, At(addresses_[v], at[v], dt));
     }
-    const std::vector<Value> results =
-        keel::plugin::walk<Value>(s_.body, values, [&](const Step& step, const std::vector<Value>& in) {
-          return ApplyStep(step, in, i);
-        });
+    const std::vector<Value> results = keel::plugin::walk<Value>(
+        s_.body, values,
+        [&](const Step& step, const std::vector<Value>& in) { return ApplyStep(step, in, i); });
     for (size_t r = 0; r < results.size() && made_.error.empty(); r++) {
       const keel_dt dt = Use(s_.body.results[r]);
       StoreElement(dt, At(addresses_[s_.reads.size() + r], i, dt), results[r]);

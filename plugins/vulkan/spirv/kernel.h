@@ -3,10 +3,11 @@
 // The shader has the entry point `main`, group size (group_size, 1, 1), no descriptors, and traverses the
 // iteration space with a grid-stride loop: any number of groups along x computes all elements.
 //
-// Parameters are those of every shader (../launch.h): the addresses of all operands of the body, of its results, of
-// scratch and of the fault bytes, the fault code, then these numbers, 64 bits each:
+// Parameters as for every shader (../launch.h): the addresses of all operands of the body, of its
+// results, of scratch and of the fault bytes, the fault code, then these numbers, 64 bits each:
 //   number of elements of the iteration space
-//   strided only: `rank` sizes of the dims, the last one varying fastest, then for each operand in spec.reads `rank`
+//   strided only: `rank` sizes of the dims, the last one varying fastest, then for each operand in spec.reads
+//   `rank`
 //                 strides in elements, 0 where it is broadcast
 // (keel_host.merge_dims gives these.) Results are contiguous and have the shape of the iteration space.
 //
@@ -33,8 +34,8 @@ struct KernelSpec {
 
 struct Kernel {
   Words words;
-  std::string error;      // why there is no kernel, if `words` is empty
-  bool may_fail = false;  // the launch writes fault bytes
+  std::string error;                                          // why there is no kernel, if `words` is empty
+  bool may_fail = false;                                      // the launch writes fault bytes
   bool float64 = false, storage8 = false, storage16 = false;  // features needed besides shaderInt64
 };
 

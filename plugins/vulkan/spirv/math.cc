@@ -34,9 +34,7 @@ Parts PartsOf(Value x) {
 namespace {
 
 // 2^n; n is an integer register of a normal exponent.
-Value PowerOf2(Value n) {
-  return FromBits(n.IsWide() ? (n + 1023) << 52 : (n + 127) << 23);
-}
+Value PowerOf2(Value n) { return FromBits(n.IsWide() ? (n + 1023) << 52 : (n + 127) << 23); }
 struct Reduced {
   Value n, r;
 };
@@ -73,7 +71,9 @@ Value ErfcFar(Value a) {  // a >= 1: the continued fraction, from its far end
   const Value t = Select(a > 27, Like(a, 27), a);
   const Code::State f = a.code->While(
       {t, Like(a, 200)}, [](const Code::State& s) { return s[1] > 0; },
-      [&](const Code::State& s) -> Code::State { return {t + s[1] * 0.5 / s[0], s[1] - 1}; });
+      [&](const Code::State& s) -> Code::State {
+        return {t + s[1] * 0.5 / s[0], s[1] - 1};
+      });
   return Exp(-(t * t)) * (1 / std::sqrt(kPi)) / f[0];
 }
 Value WideErf(Value x) {
@@ -120,9 +120,9 @@ Value Erf(Value x) {
   if (x.IsWide()) return WideErf(x);
   const Value a = Abs(x), t = Select(a > 4, Like(a, 4), a), one = Like(x, 1);
   const Value near = Select(a < 1, a, one);
-  const Value p = Horner(near * near, {1.1283791658815023, -0.3761262690358034, 0.11283597463486766,
-                                       -0.02685432879600237, 0.005189311942549332, -0.0008018854991498236,
-                                       7.882497105645624e-05});
+  const Value p =
+      Horner(near * near, {1.1283791658815023, -0.3761262690358034, 0.11283597463486766, -0.02685432879600237,
+                           0.005189311942549332, -0.0008018854991498236, 7.882497105645624e-05});
   const Value q = Horner(t, {-0.00030026883851963504, 1.130155101637342, 0.6319562412380637,
                              0.10996079954176997, -0.026355120841330754, 0.00473695064477337,
                              -0.0005920927630537932, 4.551277354200794e-05, -1.6102404476116359e-06});
@@ -183,7 +183,9 @@ Value RandomBits(keel_dt dt, Value key, Value e) {
 Value Random(keel_dt dt, Value key, Value index, bool normal) {
   Code& c = *key.code;
   const bool wide = dt == KEEL_F64;
-  const auto fraction = [&](Value bits, int n) { return c.Unary(kConvertUToF, Reg::kF64, bits) * std::ldexp(1.0, -n); };
+  const auto fraction = [&](Value bits, int n) {
+    return c.Unary(kConvertUToF, Reg::kF64, bits) * std::ldexp(1.0, -n);
+  };
   if (!normal) {
     const int n = wide ? 53 : dt == KEEL_F32 ? 24 : dt == KEEL_F16 ? 11 : 8;
     const Value bits = RandomBits(dt, key, index) >> ((wide ? 64 : 32) - n);

@@ -20,14 +20,13 @@ Value Remainder(Value x, Value y);  // C's fmod, exact
 // Element `index` (u64) of the op `random`, of dtype dt.
 Value Random(keel_dt dt, Value key, Value index, bool normal);
 
-
 // ---- parts
 Value Infinite(Value like);
 Value Nan(Value like);
 Value Horner(Value x, const std::vector<double>& c);  // c[0] + c[1] x + ...
 Value ToInteger(Value x);                             // signed, as wide as x
 Value ToFloat(Value n);
-Value ExpOfSum(Value x, Value low);   // exp(x + low), for low far below x
+Value ExpOfSum(Value x, Value low);                // exp(x + low), for low far below x
 Value TimesExp(Value factor, Value x, Value low);  // factor * exp(x + low), also where exp alone is denormal
 
 // ln 2 in two parts; the product of the first one with an exponent is exact.

@@ -34,9 +34,7 @@ Value IntegerRem(const Operation& o, Value b) {
   const Value r = Magnitude(o, o[0]) % Magnitude(o, b);
   return IsSigned(o.dtype) ? Select(IsNegative(o, o[0]), -r, r) : r;
 }
-Value Rem(const Operation& o) {
-  return IsFloat(o.dtype) ? Remainder(o[0], o[1]) : IntegerRem(o, NonZero(o));
-}
+Value Rem(const Operation& o) { return IsFloat(o.dtype) ? Remainder(o[0], o[1]) : IntegerRem(o, NonZero(o)); }
 Value Mod(const Operation& o) {
   if (!IsFloat(o.dtype)) {
     const Value b = NonZero(o), r = IntegerRem(o, b);
@@ -180,9 +178,11 @@ Value Direct(const Operation& o, const ScalarOp& row) {
                         : set == keel::plugin::kUnsigned ? s.on_unsigned
                                                          : s.on_bool;
   Code& c = *o[0].code;
-  if (code == 0) return s.extended && IsFloat(o.dtype) ? c.Ext(static_cast<Extended>(s.extended), o[0]) : Value{};
+  if (code == 0)
+    return s.extended && IsFloat(o.dtype) ? c.Ext(static_cast<Extended>(s.extended), o[0]) : Value{};
   const Opcode op = static_cast<Opcode>(code);
-  const Value v = o.in.size() == 1 ? c.Unary(op, RegOf(o.result), o[0]) : c.Binary(op, RegOf(o.result), o[0], o[1]);
+  const Value v =
+      o.in.size() == 1 ? c.Unary(op, RegOf(o.result), o[0]) : c.Binary(op, RegOf(o.result), o[0], o[1]);
   if (row.op_class == keel::plugin::OpClass::kArithmetic && IsFloat(o.dtype) && o.in.size() == 2)
     c.module.Decorate(v.id, {42});  // NoContraction
   return v;

@@ -1,4 +1,5 @@
-// turn.cc: sine and cosine. An angle x is n quarters of a turn and a rest r, |r| <= pi / 4: in f64, for f32 too.
+// turn.cc: sine and cosine. An angle x is n quarters of a turn and a rest r, |r| <= pi / 4: in f64, for f32
+// too.
 #include <cmath>
 #include <iterator>
 
@@ -7,16 +8,16 @@
 namespace keel_spirv {
 namespace {
 
-constexpr double kHalfPi = 1.57079632679489661923, kHalfPiHigh = 0x1.921fb5p+0, kHalfPiLow = 0x1.110b4611a6263p-26;
+constexpr double kHalfPi = 1.57079632679489661923, kHalfPiHigh = 0x1.921fb5p+0,
+                 kHalfPiLow = 0x1.110b4611a6263p-26;
 
 // 64 bits of 0, then the first 1184 bits of 2 / pi.
 constexpr uint32_t kTwoOverPi[] = {
-    0, 0,
-    0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561,
-    0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484,
-    0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b, 0x1ff897ff, 0xde05980f,
-    0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b,
-    0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046};
+    0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
+    0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
+    0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b,
+    0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d,
+    0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046};
 
 struct Turned {
   Value n, r;  // n: u64
@@ -29,8 +30,9 @@ Turned TurnNear0(Value x) {
                             k * 2.02226624879595063154e-21};
 }
 
-// ---- Payne and Hanek 1983: of x * 2 / pi only the bits of weight 2 and less count. x = m 2^k, so those of 2 / pi
-// from weight 2^(1-k) on are multiplied with m: 192 bits, which is exact enough for the closest x to a multiple of pi / 2.
+// ---- Payne and Hanek 1983: of x * 2 / pi only the bits of weight 2 and less count. x = m 2^k, so those of 2
+// / pi from weight 2^(1-k) on are multiplied with m: 192 bits, which is exact enough for the closest x to a
+// multiple of pi / 2.
 
 // Words `first` to `first` + n - 1 of the table: log2 steps of selection.
 std::vector<Value> TableAt(Value first, size_t n) {
@@ -74,7 +76,8 @@ std::vector<Value> Product(Value m, Value at) {
 Turned TurnFar(Value x) {
   Code& c = *x.code;
   const Value bits = Bits(Abs(x)), hidden = c.Integer(Reg::kU64, uint64_t{1} << 52);
-  const std::vector<Value> p = Product((bits & (hidden - Like(hidden, 1))) | hidden, Narrow(bits >> 52) - 1013);
+  const std::vector<Value> p =
+      Product((bits & (hidden - Like(hidden, 1))) | hidden, Narrow(bits >> 52) - 1013);
   const Value top = (Joined(p[5], p[4]) << 2) | Widen(p[3] >> 30);
   const Value rest = (Joined(p[3], p[2]) << 2) | Widen(p[1] >> 30);
   const Value up = top >> 63 == 1, a = Select(up, ~top, top), b = Select(up, ~rest, rest);

@@ -1,4 +1,5 @@
-// sdk/plugin: spaces, hazards and files. Bodies and the table of ops are tested with plugins/vulkan (tests/vulkan).
+// sdk/plugin: spaces, hazards and files. Bodies and the table of ops are tested with plugins/vulkan
+// (tests/vulkan).
 #include <gtest/gtest.h>
 #include <keel/plugin/body.h>
 #include <keel/plugin/disk_cache.h>
@@ -52,7 +53,9 @@ TEST(PluginSpace, NeedsWideIndicesBeyondTwoToThe31) {
 }
 TEST(PluginSpace, ReturnsErrors) {
   keel_host host = {};
-  host.merge_dims = [](const keel_tensor* const*, uint32_t, int64_t*, int64_t*, int32_t*) -> keel_rc { return KEEL_INVALID; };
+  host.merge_dims = [](const keel_tensor* const*, uint32_t, int64_t*, int64_t*, int32_t*) -> keel_rc {
+    return KEEL_INVALID;
+  };
   const keel_tensor* none = nullptr;
   Space space;
   EXPECT_EQ(find_space(&host, &none, 1, &space), KEEL_INVALID);
