@@ -1,6 +1,6 @@
 // hazards.h: which commands need a barrier, from the address ranges that they read and write.
-// keel_call.depends has the same answer for launches without ranges (keel_impl.h); this is for commands of a
-// plugin's own, and to verify barriers. Not thread-safe.
+// keel_call.depends has the same answer for launches without ranges (keel/keel_impl.h); this is for commands
+// of a plugin's own, and to verify barriers. Not thread-safe.
 #ifndef KEEL_PLUGIN_HAZARDS_H
 #define KEEL_PLUGIN_HAZARDS_H
 #include <cstdint>
