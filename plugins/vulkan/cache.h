@@ -1,5 +1,4 @@
-// cache.h: the pipeline cache on disk: one file for a device of a driver, in settings().cache. Its header has
-// the driver's identity and a hash of the data; any other file is ignored and later replaced.
+// cache.h: the pipeline cache on disk: one file for a device of a driver, in settings().cache.
 #ifndef KEEL_PLUGINS_VULKAN_CACHE_H
 #define KEEL_PLUGINS_VULKAN_CACHE_H
 #include "device.h"
@@ -7,7 +6,7 @@
 namespace vulkan {
 
 // The data for vkCreatePipelineCache; empty: none.
-std::vector<char> ReadCache(keel_dev d);
+std::string ReadCache(keel_dev d);
 // Writes the file, whole or not at all. Failures are ignored: the cache only saves time.
 void WriteCache(keel_dev d) noexcept;
 // Writes the files of all open devices when the process exits.

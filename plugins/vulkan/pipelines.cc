@@ -38,7 +38,7 @@ keel_rc PipelinesOpen(keel_dev d) {
   layout.pPushConstantRanges = &push;
   VULKAN_TRY(d, CreatePipelineLayout, d->device, &layout, nullptr, &d->layout);
   auto cache = Typed<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
-  const std::vector<char> data = ReadCache(d);
+  const std::string data = ReadCache(d);
   cache.initialDataSize = data.size();
   cache.pInitialData = data.data();
   VULKAN_TRY(d, CreatePipelineCache, d->device, &cache, nullptr, &d->cache);

@@ -1,18 +1,20 @@
-// disk_cache.h: compiled code in files, one for each key, in a folder of the plugin's own. A file has a
-// header with the hashes of its key and of its content; a damaged or foreign file is ignored and later
+// disk_cache.h: compiled code in files, one for each key, in a folder that only the user may read. A file has
+// a header with the hashes of its key and of its content; a damaged or foreign file is ignored and later
 // replaced. Processes may share the folder: a file is written under another name and renamed. No errors: a
 // cache only saves time. Thread-safe. POSIX.
 #ifndef KEEL_PLUGIN_DISK_CACHE_H
 #define KEEL_PLUGIN_DISK_CACHE_H
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,35 +30,64 @@ class DiskCache {
   // The content for a key: all that the content depends on, such as the source and the driver's version.
   std::optional<std::string> Find(std::string_view key) const {
     if (folder_.empty()) return std::nullopt;
-    std::ifstream file(PathOf(key), std::ios::binary);
+    const File file(open(PathOf(key).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // it may be a pipe
+    const uint64_t bytes = file.Bytes();
     Header header;
-    if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
-    if (header.bytes > most_bytes_) return std::nullopt;
-    std::string content(header.bytes, '\0');
-    file.read(content.data(), static_cast<std::streamsize>(content.size()));
+    if (bytes < sizeof header || bytes > most_bytes_ || !file.Read(&header, sizeof header))
+      return std::nullopt;
+    std::string content(bytes - sizeof header, '\0');
+    if (!file.Read(content.data(), content.size())) return std::nullopt;
     const Header expected = HeaderOf(key, content);
-    const bool whole = file.gcount() == static_cast<std::streamsize>(content.size()) &&
-                       std::memcmp(&header, &expected, sizeof header) == 0;
-    return whole ? std::optional(std::move(content)) : std::nullopt;
+    if (std::memcmp(&header, &expected, sizeof header) != 0) return std::nullopt;
+    return content;
   }
 
   // Whether the content was written.
   bool Keep(std::string_view key, std::string_view content) const {
-    std::error_code error;
-    if (folder_.empty() || content.size() + sizeof(Header) > most_bytes_) return false;
-    std::filesystem::create_directories(folder_, error);
-    const Header header = HeaderOf(key, content);
+    if (folder_.empty() || content.size() + sizeof(Header) > most_bytes_ || !MakeFolder()) return false;
     std::string part = folder_ + "/partXXXXXX";
-    const int file = mkstemp(part.data());
-    if (file < 0) return false;
-    const bool whole = Write(file, &header, sizeof header) && Write(file, content.data(), content.size());
-    close(file);
+    const Header header = HeaderOf(key, content);
+    bool whole = false;
+    {
+      const File file(mkostemp(part.data(), O_CLOEXEC));
+      if (!file.is_open()) return false;
+      whole = file.Write(&header, sizeof header) && file.Write(content.data(), content.size());
+    }
     if (whole && std::rename(part.c_str(), PathOf(key).c_str()) == 0) return RemoveOldest(), true;
-    std::filesystem::remove(part, error);
+    unlink(part.c_str());
     return false;
   }
 
  private:
+  class File {
+   public:
+    explicit File(int number) : number_(number) {}
+    ~File() {
+      if (is_open()) close(number_);
+    }
+    File(const File&) = delete;
+    bool is_open() const { return number_ >= 0; }
+    uint64_t Bytes() const {  // 0: not open, or not a regular file
+      struct stat info;
+      return fstat(number_, &info) == 0 && S_ISREG(info.st_mode) ? static_cast<uint64_t>(info.st_size) : 0;
+    }
+    bool Read(void* data, size_t bytes) const { return Whole(read, static_cast<char*>(data), bytes); }
+    bool Write(const void* data, size_t bytes) const {
+      return Whole(write, static_cast<const char*>(data), bytes);
+    }
+
+   private:
+    template <typename Call, typename Byte>
+    bool Whole(Call call, Byte* at, size_t bytes) const {
+      while (bytes != 0) {
+        const ssize_t n = call(number_, at, bytes);
+        if (n <= 0) return false;
+        at += n, bytes -= static_cast<size_t>(n);
+      }
+      return true;
+    }
+    int number_;
+  };
   struct Header {
     char magic[8] = {'K', 'E', 'E', 'L', 'C', 'O', 'D', '1'};
     uint64_t key = 0, key_bytes = 0, content = 0, bytes = 0;  // hash and size of each
@@ -79,15 +110,12 @@ class DiskCache {
     std::snprintf(name, sizeof name, "%016llx.code", static_cast<unsigned long long>(Hash(key)));
     return folder_ + "/" + name;
   }
-  static bool Write(int file, const void* data, size_t bytes) {
-    const char* at = static_cast<const char*>(data);
-    while (bytes != 0) {
-      const ssize_t n = write(file, at, bytes);
-      if (n <= 0) return false;
-      at += n, bytes -= static_cast<size_t>(n);
-    }
-    return true;
+  bool MakeFolder() const {
+    const size_t parent = folder_.rfind('/');
+    if (parent != 0 && parent != std::string::npos) mkdir(folder_.substr(0, parent).c_str(), 0700);
+    return mkdir(folder_.c_str(), 0700) == 0 || errno == EEXIST;
   }
+
   // Another process may remove or replace files meanwhile: all errors are ignored.
   void RemoveOldest() const {
     struct Entry {

@@ -6,10 +6,10 @@
 namespace vulkan {
 namespace {
 
+// The order is that of shaders/reduce.comp.
 constexpr std::string_view kReductions[] = {"reduce_sum", "reduce_mean", "reduce_prod", "reduce_max",
                                             "reduce_min"};
-enum Kind : uint32_t { kSum, kMean, kProd, kMax, kMin };  // shaders/reduce.comp
-constexpr uint32_t kStateBytes = 16;                      // at most
+constexpr uint32_t kStateBytes = 16;  // at most
 // Few results of many elements are reduced in pieces of about this many elements.
 constexpr uint32_t kPiece = 4096, kMostPieces = 1024, kFewResults = 64;
 
@@ -30,17 +30,10 @@ struct ReduceNumbers {
   }
 };
 
-uint64_t Identity(uint32_t kind, const keel_tensor& x) {
-  switch (kind) {
-    case kProd:
-      return BitsOf(x, 1);
-    case kMax:
-      return LowestBits(x);
-    case kMin:
-      return HighestBits(x);
-  }
-  return 0;
-}
+uint64_t Zero(const keel_tensor&) { return 0; }
+uint64_t One(const keel_tensor& x) { return BitsOf(x, 1); }
+constexpr uint64_t (*kIdentities[])(const keel_tensor&) = {Zero, Zero, One, LowestBits,
+                                                           HighestBits};  // by reduction
 
 ReduceNumbers Read(Op& op, const keel_tensor& x) {
   const auto axes = op.List("axes");
@@ -61,7 +54,7 @@ void Reduce(Op& op) {
   ReduceNumbers n = Read(op, x);
   const auto name = std::find(std::begin(kReductions), std::end(kReductions), op.host->node_op(op.node));
   const uint32_t kind = static_cast<uint32_t>(name - std::begin(kReductions));
-  n.identity = Identity(kind, x);
+  n.identity = kIdentities[kind](x);
   const uint32_t most_of_group = 64 * kMostIterations;
   if (n.count <= kFewResults) n.pieces = std::clamp(n.reduced / kPiece, 1u, kMostPieces);
   n.pieces = std::max(n.pieces, n.reduced / most_of_group);
@@ -69,7 +62,7 @@ void Reduce(Op& op) {
       n.pieces > 1 || (n.reduced >= 64 && (n.count < 4096 || n.reduced > kMostIterations));
   op.work.Set(n);
   op.work.Threads(uint64_t{n.count} * n.pieces, grouped ? 1 : 64);
-  const char* shader = kind == kMean && !IsFloat(x) ? "reduce_mean" : "reduce";
+  const char* shader = *name == "reduce_mean" && !IsFloat(x) ? "reduce_mean" : "reduce";
   op.work.pipeline = op.Numbers(shader, x, {kind, grouped});
   if (n.pieces == 1) return;
   op.work.scratch_bytes = uint64_t{kStateBytes} * n.count * n.pieces;
