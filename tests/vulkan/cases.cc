@@ -32,6 +32,8 @@ void AddOwn(const Dims& dims, std::vector<keel_node>* all) {
     if (!bare::IsFloat(dt)) continue;
     for (const char* op : {"sigmoid", "silu", "softplus"})
       all->push_back(bare::NodeBuilder(op, {x}, {x}).node);
+    for (bool tanh : {false, true})
+      all->push_back(bare::NodeBuilder("gelu", {x}, {x}).Flag("tanh", tanh).node);
     all->push_back(bare::NodeBuilder("leaky_relu", {x}, {x}).Real("alpha", 0.01).node);
   }
 }

@@ -17,8 +17,8 @@ const bare::Plugin& Reference() {
 // such an f32, so the next element at most.
 double UlpsOf(const std::string& op, keel_dt dt) {
   static const std::map<std::string, double> kUlps = {
-      {"exp", 2}, {"log", 2}, {"log1p", 2}, {"sin", 2},  {"cos", 2},     {"tanh", 2},
-      {"erf", 3}, {"pow", 2}, {"rsqrt", 1}, {"silu", 4}, {"sigmoid", 3}, {"softplus", 3}};
+      {"exp", 2}, {"log", 2},   {"log1p", 2}, {"sin", 2},     {"cos", 2},      {"tanh", 2}, {"erf", 3},
+      {"pow", 2}, {"rsqrt", 1}, {"silu", 4},  {"sigmoid", 3}, {"softplus", 3}, {"gelu", 8}};
   const auto it = kUlps.find(op);
   return it == kUlps.end() ? 0 : dt == KEEL_F16 || dt == KEEL_BF16 ? 1 : it->second;
 }
@@ -121,6 +121,9 @@ TEST_F(SpirvValues, OfPrimitives) {
   const std::vector<keel_node> many = AllNodes({70001}), few = AllNodes({20001});
   for (size_t i = 0; i < many.size(); i++) {
     const keel_node& node = (many[i].in.back().dtype >> 8 & 255) == 16 ? many[i] : few[i];
+    const auto tanh = node.attrs.find("tanh");
+    if (tanh != node.attrs.end() && tanh->second.i)
+      continue;  // its bound depends on x: conformance/test_ends.py
     if (Reference().Find(node) == nullptr) continue;
     std::vector<std::string> in = Operands(node);
     AvoidFaults(node, &in);

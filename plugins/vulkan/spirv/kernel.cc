@@ -155,9 +155,9 @@ class Builder {
 Kernel MakeKernel(const KernelSpec& spec) { return Builder(spec).Make(); }
 
 const std::vector<keel::plugin::OwnOp>& OwnOps() {
-  static const std::vector<keel::plugin::OwnOp> own = {{"sigmoid", nullptr},  {"silu", nullptr},
-                                                       {"softplus", nullptr}, {"leaky_relu", "alpha"},
-                                                       {"square", nullptr},   {"clamp", nullptr}};
+  static const std::vector<keel::plugin::OwnOp> own = {
+      {"sigmoid", nullptr}, {"silu", nullptr},   {"softplus", nullptr}, {"leaky_relu", "alpha"},
+      {"gelu", "tanh"},     {"square", nullptr}, {"clamp", nullptr}};
   return own;
 }
 

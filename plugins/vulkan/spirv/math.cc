@@ -67,14 +67,9 @@ Value LogNormal(Value x, Value shift) {  // log(x) - shift ln 2, for normal x
   return k * LnHigh(x) + (f - (s * (f - u * Horner(u, c)) - k * LnLow(x)));
 }
 
-Value ErfcFar(Value a) {  // a >= 1: the continued fraction, from its far end
+Value ErfcFar(Value a) {  // a >= 1
   const Value t = Select(a > 27, Like(a, 27), a);
-  const Code::State f = a.code->While(
-      {t, Like(a, 200)}, [](const Code::State& s) { return s[1] > 0; },
-      [&](const Code::State& s) -> Code::State {
-        return {t + s[1] * 0.5 / s[0], s[1] - 1};
-      });
-  return Exp(-(t * t)) * (1 / std::sqrt(kPi)) / f[0];
+  return Exp(-(t * t)) * ScaledErfc(t);
 }
 Value WideErf(Value x) {
   const Value a = Abs(x), t = Select(a < 1, a, Like(a, 1));
@@ -86,6 +81,15 @@ Value WideErf(Value x) {
 }
 
 }  // namespace
+
+Value ScaledErfc(Value a) {  // the continued fraction, from its far end
+  const Code::State f = a.code->While(
+      {a, Like(a, 200)}, [](const Code::State& s) { return s[1] > 0; },
+      [&](const Code::State& s) -> Code::State {
+        return {a + s[1] * 0.5 / s[0], s[1] - 1};
+      });
+  return 1 / std::sqrt(kPi) / f[0];
+}
 
 Value Exp(Value x) { return ExpOfSum(x, Like(x, 0)); }
 Value ExpOfSum(Value x, Value low) { return TimesExp(Like(x, 1), x, low); }

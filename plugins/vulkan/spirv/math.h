@@ -8,6 +8,7 @@
 namespace keel_spirv {
 
 // ---- functions of f32 and f64
+Value Gelu(Value x);  // gelu.cc
 Value Exp(Value x);
 Value Log(Value x);
 Value Log1p(Value x);
@@ -39,7 +40,8 @@ struct Parts {
 };
 Parts PartsOf(Value x);
 
-Value SinNear0(Value x);  // |x| < 2^20
+Value ScaledErfc(Value a);  // f64: exp(a^2) erfc(a), for a >= 1
+Value SinNear0(Value x);    // |x| < 2^20
 Value CosNear0(Value x);
 
 }  // namespace keel_spirv

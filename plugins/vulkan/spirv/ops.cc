@@ -110,12 +110,19 @@ Value Logistic(Value x) {
   const Value z = Exp(-Abs(x));
   return Select(x < 0, z, Like(x, 1)) / (1 + z);
 }
-// x / (1 + exp(-x)), of which exp(x) may be denormal and the result not. Far below 0: -0, or NaN of infinity.
-Value Silu(const Operation& o) {
-  const Value x = o[0], z = Exp(-Abs(x)), near = Select((x < 0) & (x > -1000), x, Zero(x));
+// x / (1 + exp(-z)) for z of the sign of x: exp(z) may be denormal where the result is not. Far below 0: -0,
+// or NaN of infinity.
+Value TimesLogistic(Value x, Value z) {
+  const Value e = Exp(-Abs(z)), inside = (z < 0) & (z > -1000);
   const Value end = Select(x == -Infinite(x), Nan(x), -Zero(x));  // x * 0 itself is 0 on lavapipe
-  const Value below = Select(x > -1000, TimesExp(near / (1 + z), near, Zero(x)), end);
-  return Select(x < 0, below, x / (1 + z));
+  const Value below = TimesExp(Select(inside, x, Zero(x)) / (1 + e), Select(inside, z, Zero(z)), Zero(x));
+  return Select(z < 0, Select(inside, below, end), x / (1 + e));
+}
+Value Silu(const Operation& o) { return TimesLogistic(o[0], o[0]); }
+Value GeluOf(const Operation& o) {
+  const Value x = o[0];
+  if (!o.step->attribute) return Gelu(x);
+  return TimesLogistic(x, (x + x * x * x * 0.044715) * (2 * 0.7978845608028654));  // the tanh form
 }
 Value Softplus(const Operation& o) { return Select(o[0] <= 0, Zero(o[0]), o[0]) + Log1p(Exp(-Abs(o[0]))); }
 Value LeakyRelu(const Operation& o) {
@@ -164,6 +171,7 @@ constexpr struct {
                    {"silu", Silu},
                    {"softplus", Softplus},
                    {"leaky_relu", LeakyRelu},
+                   {"gelu", GeluOf},
                    {"square", Square},
                    {"clamp", Clamp},
                    {"random.uniform", RandomOf<false>},
