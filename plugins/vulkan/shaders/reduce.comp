@@ -59,17 +59,22 @@ uint first_of(Numbers p, uint result) {
   }
   return at;
 }
-// Elements begin, begin + step ... before end of a result.
+uint place_of(Numbers p, uint k) {
+  uint at = 0;
+  for (int d = int(p.rank) - 1; d > 0; d--) {
+    at += k % p.sizes[d] * p.strides[d];
+    k /= p.sizes[d];
+  }
+  return at + k * p.strides[0];
+}
+// Elements begin, begin + step ... before end of a result. Parts of 16 are combined first: long sums round less.
 State reduced(Numbers p, uint base, uint begin, uint end, uint step) {
   uint64_t x = operand(0);
   State all = identity(p);
-  for (uint k = begin; k < end; k += step) {
-    uint at = base, left = k;
-    for (int d = int(p.rank) - 1; d > 0; d--) {
-      at += left % p.sizes[d] * p.strides[d];
-      left /= p.sizes[d];
-    }
-    all = combined(all, from(load(x, at + left * p.strides[0])));
+  for (uint k = begin; k < end;) {
+    State part = identity(p);
+    for (uint stop = min(k + 16 * step, end); k < stop; k += step) part = combined(part, from(load(x, base + place_of(p, k))));
+    all = combined(all, part);
   }
   return all;
 }
