@@ -1,4 +1,6 @@
 """Functions, sessions, variables, training and eager batches. NumPy is the model."""
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -88,3 +90,23 @@ def test_large_arrays_go_through_staging_memory():
     last = keel.slice(there, start=[8_999_990], stop=[9_000_001])
     np.testing.assert_array_equal(last.numpy(), x[-11:])
     np.testing.assert_array_equal(there.numpy(), x)
+
+
+EXAMPLE = """
+import contextlib, io, os, runpy, sys
+folder, out = {folder!r}, {out!r}
+sys.path.insert(0, folder)
+for device in ("cpu", "vulkan"):
+    sys.argv = ["digits.py", "--out", out, "--epochs", "3", "--goal", "0.5"]
+    said = io.StringIO()
+    with keel.device(device), contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        runpy.run_path(os.path.join(folder, "digits.py"), run_name="__main__")
+    print(said.getvalue().split("right in the test ")[1].split(",")[0])
+"""
+
+
+def test_the_digits_example_learns_as_much_as_on_cpu(in_child, tmp_path):
+    folder = Path(__file__).resolve().parents[2] / "sdk" / "python" / "examples"
+    out, _ = in_child(EXAMPLE.format(folder=str(folder), out=str(tmp_path)))
+    on_cpu, here = map(float, out.split())
+    assert here > 0.8 and abs(here - on_cpu) < 0.01
