@@ -261,16 +261,11 @@ std::string pick_device(const keel::Context& context, const std::string& name) {
   if (has_device(context, wanted)) return wanted;
   std::vector<std::string> devices = at(Stage::kDevice, [&] { return context.devices(); });
   std::string list = devices.empty() ? "none" : join(devices, ", ");
-  auto has = [&](const std::string& d) {
-    return std::any_of(devices.begin(), devices.end(),
-                       [&](const std::string& x) { return x == d || x == d + ":0" || x + ":0" == d; });
-  };
   if (name.empty() && devices.size() == 1) return devices[0];
   if (name.empty())
     throw Fail(kDevice, "no device chosen; devices found: " + list,
                devices.empty() ? "keel doctor lists the plugins found and why they were refused"
                                : "choose with -d DEVICE");
-  if (has(name)) return name;
   std::string hint = closest(name, devices);
   throw Fail(kDevice, "no device \"" + name + "\"; devices found: " + list,
              hint.empty() ? "keel doctor lists the plugins found and why they were refused" : hint);

@@ -23,11 +23,17 @@ std::shared_ptr<const void> CopyBytes(const void* bytes, uint64_t size) {
   return copy;
 }
 
+// what: for the error of a symbolic array.
+absl::StatusOr<ArrayRef> CopyToHost(std::string_view what, keel_array* array) {
+  ASSIGN_OR_RETURN(ArrayRef there, InHostMemory(what, array));
+  if (there.get() != array) return there;
+  return CopyArray(array->view);
+}
+
 absl::Status CopyConstants(const std::string& stem, std::span<keel_array* const> arrays,
                            std::vector<Constant>* out) {
   for (size_t i = 0; i < arrays.size(); i++) {
-    ASSIGN_OR_RETURN(ArrayRef there, InHostMemory("a case's array", arrays[i]));
-    ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(there->view));
+    ASSIGN_OR_RETURN(ArrayRef copy, CopyToHost("a case's array", arrays[i]));
     out->push_back(ConstantOf(absl::StrCat(stem, i), std::move(copy)));
   }
   return absl::OkStatus();
@@ -100,9 +106,8 @@ keel_rc keel_module_import(keel_context* c, const char* path, const keel_kv* opt
         std::vector<ArrayRef> rows;
         std::vector<keel_tensor> values;
         for (uint32_t i = 0; i < n_fixed; i++) {
-          ASSIGN_OR_RETURN(ArrayRef there,
-                           InHostMemory(absl::StrCat("the value of \"", fixed_names[i], "\""), fixed[i]));
-          ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(there->view));
+          ASSIGN_OR_RETURN(ArrayRef copy,
+                           CopyToHost(absl::StrCat("the value of \"", fixed_names[i], "\""), fixed[i]));
           values.push_back(copy->view);
           rows.push_back(std::move(copy));
         }

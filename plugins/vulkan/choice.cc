@@ -10,25 +10,6 @@
 namespace vulkan {
 namespace {
 
-// The features of a device in one chain.
-struct Features {
-  VkPhysicalDeviceVulkan13Features v13 =
-      Typed<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
-  VkPhysicalDeviceVulkan12Features v12 =
-      Typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
-  VkPhysicalDeviceVulkan11Features v11 =
-      Typed<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
-  VkPhysicalDeviceFeatures2 all =
-      Typed<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
-  Features(const Api& api, VkPhysicalDevice device) {
-    all.pNext = &v11;
-    v11.pNext = &v12;
-    v12.pNext = &v13;
-    api.GetPhysicalDeviceFeatures2(device, &all);
-  }
-  Features(const Features&) = delete;
-};
-
 // The first thing that the device lacks, or "".
 std::string Lacks(const Api& api, VkPhysicalDevice device, const VkPhysicalDeviceProperties& properties) {
   if (properties.apiVersion < VK_API_VERSION_1_3)
@@ -100,6 +81,10 @@ std::string Select(Api* api) {
 }
 
 }  // namespace
+
+Features::Features(const Api& api, VkPhysicalDevice device) : Features() {
+  api.GetPhysicalDeviceFeatures2(device, &all);
+}
 
 std::string ListDevices(Api* api) {
   uint32_t n = 0;

@@ -10,6 +10,25 @@ namespace vulkan {
 std::string ListDevices(Api* api);
 void Describe(VkPhysicalDevice device, keel_device_info* out);
 
+// The features of Vulkan 1.0 to 1.3 in one chain, which `all` begins: none, or those of a device.
+struct Features {
+  VkPhysicalDeviceVulkan13Features v13 =
+      Typed<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
+  VkPhysicalDeviceVulkan12Features v12 =
+      Typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+  VkPhysicalDeviceVulkan11Features v11 =
+      Typed<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
+  VkPhysicalDeviceFeatures2 all =
+      Typed<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+  Features() {
+    all.pNext = &v11;
+    v11.pNext = &v12;
+    v12.pNext = &v13;
+  }
+  Features(const Api& api, VkPhysicalDevice device);
+  Features(const Features&) = delete;
+};
+
 // Features that only some ops need. subgroups: arithmetic and shuffles of subgroups in compute shaders.
 struct Optional {
   bool f64 = false, f16 = false, storage8 = false, storage16 = false, i8 = false, i16 = false,

@@ -34,31 +34,17 @@ namespace vulkan {
 namespace {
 
 // The required features and those optional ones that the device has.
-struct Enabled {
-  VkPhysicalDeviceVulkan13Features v13 =
-      Typed<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
-  VkPhysicalDeviceVulkan12Features v12 =
-      Typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
-  VkPhysicalDeviceVulkan11Features v11 =
-      Typed<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
-  VkPhysicalDeviceFeatures2 all =
-      Typed<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
-  explicit Enabled(const Optional& has) {
-    v13.synchronization2 = v13.maintenance4 = VK_TRUE;
-    v12.timelineSemaphore = v12.bufferDeviceAddress = v12.scalarBlockLayout = VK_TRUE;
-    v12.shaderFloat16 = has.f16;
-    v12.storageBuffer8BitAccess = has.storage8;
-    v12.shaderInt8 = has.i8;
-    v11.storageBuffer16BitAccess = has.storage16;
-    all.features.shaderInt64 = VK_TRUE;
-    all.features.shaderInt16 = has.i16;
-    all.features.shaderFloat64 = has.f64;
-    all.pNext = &v11;
-    v11.pNext = &v12;
-    v12.pNext = &v13;
-  }
-  Enabled(const Enabled&) = delete;
-};
+void Enable(const Optional& has, Features* f) {
+  f->v13.synchronization2 = f->v13.maintenance4 = VK_TRUE;
+  f->v12.timelineSemaphore = f->v12.bufferDeviceAddress = f->v12.scalarBlockLayout = VK_TRUE;
+  f->v12.shaderFloat16 = has.f16;
+  f->v12.storageBuffer8BitAccess = has.storage8;
+  f->v12.shaderInt8 = has.i8;
+  f->v11.storageBuffer16BitAccess = has.storage16;
+  f->all.features.shaderInt64 = VK_TRUE;
+  f->all.features.shaderInt16 = has.i16;
+  f->all.features.shaderFloat64 = has.f64;
+}
 
 keel_rc CreateDevice(keel_dev d) {
   const Families& families = d->families;
@@ -73,7 +59,8 @@ keel_rc CreateDevice(keel_dev d) {
   queues[0].queueFamilyIndex = families.compute;
   queues[0].queueCount = one_family ? families.transfer_index + 1 : 1;
   queues[1].queueFamilyIndex = families.transfer;
-  const Enabled features(d->has);
+  Features features;
+  Enable(d->has, &features);
   auto info = Typed<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
   info.pNext = &features.all;
   info.queueCreateInfoCount = one_family ? 1 : 2;

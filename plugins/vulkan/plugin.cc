@@ -1,7 +1,4 @@
 // plugin.cc: the device table and the table of impls.
-#include <algorithm>
-#include <utility>
-
 #include "guard.h"
 #include "ops/ops.h"
 #include "recording.h"
@@ -50,39 +47,12 @@ constexpr keel_device kDevice = {
     .segment_unwrap = nullptr,
 };
 
-// Impls have a function each without an argument that could lead to the function to guard, so each row of the
-// table has functions of its own.
-constexpr size_t kMostImpls = 1024;
-std::vector<keel_impl>& Unguarded() {
-  static auto& all = *new std::vector<keel_impl>;  // threads may plan at exit
-  return all;
-}
-template <size_t row>
-keel_rc PrepareRow(keel_dev d, const keel_host* host, const keel_node* node, keel_launch* launch) noexcept {
-  return Guard(Unguarded()[row].prepare, d, host, node, launch);
-}
-template <size_t row>
-int32_t MatchRow(keel_dev d, const keel_host* host, const keel_node* node) noexcept {
-  return Guard(Unguarded()[row].match, d, host, node);
-}
-template <size_t... rows>
-void GuardImpls(std::vector<keel_impl>* all, std::index_sequence<rows...>) {
-  static constexpr decltype(keel_impl::prepare) kPrepare[] = {PrepareRow<rows>...};
-  static constexpr decltype(keel_impl::match) kMatch[] = {MatchRow<rows>...};
-  Unguarded() = *all;
-  for (size_t row = 0; row < std::min(all->size(), kMostImpls); row++) {
-    (*all)[row].prepare = kPrepare[row];
-    if ((*all)[row].match) (*all)[row].match = kMatch[row];
-  }
-}
-
 const keel_plugin& Description() {
   static const std::vector<keel_impl> impls = [] {
     std::vector<keel_impl> all;
     for (auto family : {ElementwiseImpls(), MatmulImpls(), ReduceImpls(), LineImpls(), GatherImpls(),
                         ScatterImpls(), NormImpls(), CopyImpls(), NumberImpls(), PoolImpls(), ConvImpls()})
       all.insert(all.end(), family.begin(), family.end());
-    GuardImpls(&all, std::make_index_sequence<kMostImpls>());
     return all;
   }();
   static const keel_plugin plugin = {KEEL_PLUGIN_HEADER,

@@ -118,9 +118,7 @@ keel_rc PrepareKernel(keel_dev d, const keel_host* host, const keel_node* of, ke
 Impls ElementwiseImpls() {
   Impls all;
   const auto add = [&all](const char* op) {
-    all.push_back(Row(op, nullptr, PrepareKernel, Match));
-    all.back().name = "generated shader";
-    all.back().flags = KEEL_IMPL_INPLACE;
+    all.push_back(Row<PrepareKernel, Match>(op, nullptr, "generated shader", KEEL_IMPL_INPLACE));
   };
   for (const auto& op : keel::plugin::kScalarOps) add(op.name);
   for (const auto& op : keel_spirv::OwnOps()) add(op.name);

@@ -81,11 +81,11 @@ keel_rc Prepared(keel_dev d, const keel_host* host, const keel_node* of, keel_la
 }
 template <void (*FILL)(Op&)>
 keel_impl NumbersRow(const char* op, const char* types, const char* name) {
-  return {op, 1, 1, types, name, 0, 0, MatchNumbers, Prepared<FILL>, nullptr};
+  return Row<Prepared<FILL>, MatchNumbers>(op, types, name);
 }
 template <void (*FILL)(Op&)>
 keel_impl MovementRow(const char* op, const char* name, uint32_t flags = 0) {
-  return {op, 1, 1, nullptr, name, 0, flags, MatchWidths, Prepared<FILL>, nullptr};
+  return Row<Prepared<FILL>, MatchWidths>(op, nullptr, name, flags);
 }
 
 }  // namespace vulkan

@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "guard.h"
 #include "launch.h"
 #include "shaders.h"
 
@@ -22,10 +23,10 @@ Impls NumberImpls();
 Impls PoolImpls();
 Impls ConvImpls();
 
-using Prepare = keel_rc (*)(keel_dev, const keel_host*, const keel_node*, keel_launch*);
-inline keel_impl Row(const char* op, const char* types, Prepare prepare,
-                     int32_t (*match)(keel_dev, const keel_host*, const keel_node*) = nullptr) {
-  return {op, 1, 1, types, nullptr, 0, 0, match, prepare, nullptr};
+// A row of the plugin's table. prepare and match are functions; no exception leaves them.
+template <auto prepare, auto match>
+keel_impl Row(const char* op, const char* types, const char* name, uint32_t flags = 0) {
+  return {op, 1, 1, types, name, 0, flags, Guarded<match>, Guarded<prepare>, nullptr};
 }
 
 // The first failure is kept in `rc`; later reads return nothing.
