@@ -1,11 +1,15 @@
 """Sweeps: tests with many similar or slow cases, sampled in each run, the same for one seed. All cases: KEEL_SWEEP=1
-(tools/sweep); another sample: KEEL_SEED=N."""
+(tools/sweep); another sample: KEEL_SEED=N. And the library of Vulkan that counts calls, for tests/vulkan."""
 import os
 import zlib
 from collections import defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+# Any test may be the first of its process to count devices, after which the library of Vulkan is not chosen again.
+DRIVER = Path(os.environ.get("KEEL_BUILD", HERE.parent / "build" / "release")) / "tests" / "vulkan" / "keel-vulkan-driver.so"
+if DRIVER.exists():
+    os.environ["KEEL_VULKAN_LIBRARY"] = str(DRIVER)
 # A file, or a test in it -> one case out of how many runs.
 SAMPLED = {
     "conformance/test_cpu_parts.py::test_convolutions_of_few_channels_in_parts": 3,

@@ -14,7 +14,6 @@ from vulkan_build import BUILD, DRIVER, LOAD, PLUGIN, reasons  # noqa: E402
 
 sys.path.insert(0, str(BUILD / "python"))
 keel = pytest.importorskip("keel", reason="the package was not built: CMake found no nanobind")
-os.environ["KEEL_VULKAN_LIBRARY"] = str(DRIVER)  # read when the plugin's devices are first counted
 os.environ.setdefault("KEEL_VULKAN_CACHE", "0")
 
 
