@@ -50,8 +50,9 @@ constexpr keel_device kDevice = {
 const keel_plugin& Description() {
   static const std::vector<keel_impl> impls = [] {
     std::vector<keel_impl> all;
-    for (auto family : {ElementwiseImpls(), MatmulImpls(), ReduceImpls(), LineImpls(), GatherImpls(),
-                        ScatterImpls(), NormImpls(), CopyImpls(), NumberImpls(), PoolImpls(), ConvImpls()})
+    for (auto family :
+         {ElementwiseImpls(), MatmulImpls(), ReduceImpls(), LineImpls(), GatherImpls(), ScatterImpls(),
+          NormImpls(), CopyImpls(), NumberImpls(), PoolImpls(), ConvImpls(), AttentionImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();

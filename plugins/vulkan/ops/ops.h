@@ -18,6 +18,7 @@ Impls LineImpls();
 Impls GatherImpls();
 Impls ScatterImpls();
 Impls NormImpls();
+Impls AttentionImpls();
 Impls CopyImpls();
 Impls NumberImpls();
 Impls PoolImpls();
@@ -29,7 +30,7 @@ keel_impl Row(const char* op, const char* types, const char* name, uint32_t flag
   return {op, 1, 1, types, name, 0, flags, Guarded<match>, Guarded<prepare>, nullptr};
 }
 
-// The first failure is kept in `rc`; later reads return nothing.
+// The first failure is kept in `rc`; later reads return nothing. An omitted operand has dtype.bits 0.
 class Node {
  public:
   Node(const keel_host* host, const keel_node* node) : host(host), node(node) {}
@@ -57,7 +58,8 @@ class Node {
   using Read = keel_rc (*)(const keel_node*, uint32_t, keel_tensor*);
   keel_tensor Tensor(Read read, uint32_t i) {
     keel_tensor t{};
-    if (!rc) rc = read(node, i, &t);
+    const keel_rc got = rc ? rc : read(node, i, &t);
+    if (got != KEEL_NOT_FOUND) rc = got;
     return t;
   }
   keel_attr Attribute(const char* name) {
