@@ -207,6 +207,7 @@ Impls GatherImpls();
 Impls ScatterImpls();
 Impls ReduceImpls();
 Impls ArgImpls();
+Impls TopKImpls();
 Impls NormImpls();
 Impls MatmulImpls();
 Impls ConvImpls();

@@ -54,6 +54,19 @@ def test_pow_of_special_numbers(context, device, dtype):
     assert np.allclose(got[~special], wanted[~special], rtol=4 * np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_squares_and_cubes(context, device, dtype):
+    a = np.concatenate([some(dtype), np.array([0.0, -0.0, np.inf, -np.inf, np.nan], dtype)])
+    for exponent in (2, 3):
+        with np.errstate(all="ignore"):
+            wanted = (a.astype(np.longdouble) ** exponent).astype(dtype)
+            got = np.array(context.apply(device, "pow", a, dtype(exponent)))
+            near = abs(got.astype(np.longdouble) - wanted.astype(np.longdouble)) <= 2 * abs(np.spacing(wanted))
+        assert (near | (got == wanted) | np.isnan(got) & np.isnan(wanted)).all()
+        assert (np.signbit(got) == np.signbit(wanted))[~np.isnan(a)].all()
+
+
 def normal(x):
     """The normal distribution function at x, to 53 digits or more: erfc of the rounded x / sqrt(2), corrected for its rounding.
     """

@@ -175,6 +175,14 @@ def test_shapes_helpers_agree_with_numpy():
     assert keel.ones(2, "bool").tolist() == [True, True] and keel.full((2,), 3).dtype is keel.i32
     assert keel.arange(5).tolist() == list(range(5)) and keel.arange(5, 0, -2).tolist() == [5, 3, 1]
     assert keel.arange(0., 1., .25).tolist() == [0, .25, .5, .75] and keel.arange(3, 3).size == 0
+    for numbers in ((2, 9, 3), (9, 2, -3), (3, -2, -2), (2**40, 2**40 + 3), (2**63 - 3, 2**63 - 1, 2), (-2**31, 2**31, 2**30), (0,)):
+        assert keel.arange(*numbers, dtype=keel.i64).tolist() == list(range(*numbers))
+    assert keel.arange(0., .5, .1, keel.f64).tolist() == [0 + .1 * i for i in range(5)]
+    assert keel.arange(3, dtype=keel.f16).dtype is keel.f16 and keel.arange(250, 256, dtype=keel.u8).tolist()[-1] == 255
+    for numbers, dtype, text in (((2**40, 2**40 + 3), None, "1099511627776 does not fit in i32"), ((250, 257), keel.u8, "256 does not fit in u8"),
+                                 ((3, -2, -2), keel.u64, "-1 does not fit in u64")):
+        with pytest.raises(keel.InvalidError, match=text):
+            keel.arange(*numbers, dtype=dtype)
     x = np.arange(6).reshape(2, 3)
     for axis in (0, 1, 2, -1):
         assert keel.stack([keel.array(x), keel.array(x)], axis).tolist() == np.stack([x, x], axis).tolist()

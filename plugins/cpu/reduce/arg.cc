@@ -1,7 +1,5 @@
-// arg.cc: ordering along one dim: arg_max, arg_min, top_k, cumsum. A tensor is viewed as [outer, n, inner].
+// arg.cc: along one dim: arg_max, arg_min, cumsum. A tensor is viewed as [outer, n, inner].
 #include <algorithm>
-#include <memory>
-#include <numeric>
 
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/parallel/parallel.h"
@@ -101,71 +99,6 @@ keel_rc PrepareArg(const Node& node, keel_launch* launch) {
               VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunArg<kMax, T>; }));
 }
 
-// For small k: most elements do not precede the last of the best found so far.
-constexpr int64_t kFewest = 16;
-template <bool kMax, class T>
-void TopSmallK(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
-  Compute<T> best[kFewest];
-  Compute<T> worst = {};
-  int64_t have = 0;
-  const bool all = InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) {
-      const Compute<T> now = Widen(x[i]);
-      if (have == k && ((kMax ? now <= worst : now >= worst) || !Before<kMax>(now, worst))) continue;
-      int64_t at = have < k ? have++ : k - 1;
-      for (; at > 0 && Before<kMax>(now, best[at - 1]); at--)
-        best[at] = best[at - 1], places[at] = places[at - 1];
-      best[at] = now;
-      places[at] = i;
-      worst = best[have - 1];
-    }
-  });
-  for (int64_t i = 0; all && i < k; i++) values[i] = x[places[i]];
-}
-
-template <bool kMax, class T>
-keel_rc RunTopK(const keel_call* call) {
-  const keel_tensor& x = *call->in[0];
-  const int64_t n = x.shape[x.ndim - 1], k = call->out[0]->shape[x.ndim - 1],
-                rows = Product(x.shape, x.ndim - 1);
-  const T* in = In<T>(call, 0);
-  T* values = Out<T>(call, 0);
-  int64_t* places = Out<int64_t>(call, 1);
-  if (k == 0) return KEEL_OK;
-  if (k <= kFewest) {
-    ParallelFor(call, rows, n, [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; r++)
-        TopSmallK<kMax>(call, in + r * n, n, k, values + r * k, places + r * k);
-    });
-    return Done(call);
-  }
-  constexpr int64_t kOften = 1 << 16;  // comparisons between two checks for cancellation
-  const auto order = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(n));
-  for (int64_t r = 0, compared = 0; r < rows; r++, in += n) {
-    InChunks(call, 0, n, 1, [&](int64_t a, int64_t b) { std::iota(order.get() + a, order.get() + b, a); });
-    if (Cancelled(call)) return KEEL_CANCELLED;
-    // Ties are ordered by index, so no stable sort is needed.
-    std::partial_sort(order.get(), order.get() + k, order.get() + n, [&](int64_t a, int64_t b) {
-      if (++compared % kOften == 0 && Cancelled(call)) throw Reported{KEEL_CANCELLED};
-      const auto va = Widen(in[a]), vb = Widen(in[b]);
-      return Before<kMax>(va, vb) || (a < b && !Before<kMax>(vb, va));
-    });
-    for (int64_t i = 0; i < k; i++) {
-      *places++ = order[static_cast<size_t>(i)];
-      *values++ = in[order[static_cast<size_t>(i)]];
-    }
-  }
-  return KEEL_OK;
-}
-keel_rc PrepareTopK(const Node& node, keel_launch* launch) {
-  const keel_tensor x = node.In(0);
-  const bool largest = node.Flag("largest");
-  launch->run = VisitAll(keel_dt_of(&x), [&]<class T>() -> Run {
-    return largest ? Guard<RunTopK<true, T>> : Guard<RunTopK<false, T>>;
-  });
-  return KEEL_OK;
-}
-
 struct Cumsum {
   int64_t axis;
   bool exclusive, reverse;
@@ -203,7 +136,6 @@ keel_rc PrepareCumsum(const Node& node, keel_launch* launch) {
 constexpr keel_impl kImpls[] = {
     Impl("arg_max", "loop arg_max", Prepare<PrepareArg<true>>, KEEL_IMPL_ANY_DIMS),
     Impl("arg_min", "loop arg_min", Prepare<PrepareArg<false>>, KEEL_IMPL_ANY_DIMS),
-    Impl("top_k", "partial sort", Prepare<PrepareTopK>, KEEL_IMPL_ANY_DIMS),
     Impl("cumsum", "loop cumsum", Prepare<PrepareCumsum>, KEEL_IMPL_ANY_DIMS),
 };
 

@@ -53,9 +53,14 @@ def arange(start, stop=None, step=1, dtype=None):
         raise InvalidError("arange: the step is 0")
     if any(isinstance(v, _keel.Dim) for v in (start, stop, step)):
         return _counted(start, stop, step, dtype)
-    count = max(0, -((start - stop) // step))
-    return _keel.array([start + step * i for i in range(int(count))] or [], dtype or (
-        _keel.i32 if all(isinstance(v, int) for v in (start, stop, step)) else _keel.f32))
+    count = int(max(0, -((start - stop) // step)))
+    whole = all(isinstance(v, int) for v in (start, stop, step))
+    dtype = dtype or (_keel.i32 if whole else _keel.f32)
+    ends = [start, start + step * (count - 1)] if count else []
+    _keel.array(ends, dtype)  # raises for numbers that the dtype has not
+    import numpy
+    small = whole and all(-2**30 <= v < 2**30 for v in (*ends, step))  # as the stop that NumPy takes
+    return _keel.array(numpy.arange(start, start + step * count, step, "i4") if small else start + step * numpy.arange(count), dtype)
 
 
 def _counted(start, stop, step, dtype):

@@ -1,0 +1,202 @@
+// top_k.cc: the k first elements of each row, with their places: NaN first, then the greatest (or least);
+// equal ones by place. Few of them are found by insertion; more by a radix sort of keys, unsigned numbers
+// that have the elements' order, after keys whose leading digit is too high have been left out.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "plugins/cpu/common.h"
+#include "plugins/cpu/parallel/parallel.h"
+
+namespace keel_cpu {
+namespace {
+
+// Whether a is ordered before b.
+template <bool kMax, class T>
+bool Before(T a, T b) {
+  if (a != a || b != b) return a != a && b == b;
+  return kMax ? b < a : a < b;
+}
+
+// For small k: most elements do not precede the last of the best found so far.
+constexpr int64_t kFewest = 16;
+template <bool kMax, class T>
+void Insert(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
+  Compute<T> best[kFewest];
+  Compute<T> worst = {};
+  int64_t have = 0;
+  const bool all = InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const Compute<T> now = Widen(x[i]);
+      if (have == k && ((kMax ? now <= worst : now >= worst) || !Before<kMax>(now, worst))) continue;
+      int64_t at = have < k ? have++ : k - 1;
+      for (; at > 0 && Before<kMax>(now, best[at - 1]); at--)
+        best[at] = best[at - 1], places[at] = places[at - 1];
+      best[at] = now;
+      places[at] = i;
+      worst = best[have - 1];
+    }
+  });
+  for (int64_t i = 0; all && i < k; i++) values[i] = x[places[i]];
+}
+
+template <size_t kSize>
+using Unsigned =
+    std::tuple_element_t<std::bit_width(kSize) - 1, std::tuple<uint8_t, uint16_t, uint32_t, uint64_t>>;
+
+template <bool kMax, class T>
+Unsigned<sizeof(T)> KeyOf(T x) {
+  using U = Unsigned<sizeof(T)>;
+  constexpr U kSign = U{1} << (8 * sizeof(T) - 1);
+  auto key = std::bit_cast<U>(x);
+  if constexpr (!std::is_integral_v<Compute<T>>) {
+    if (Widen(x) != Widen(x)) return 0;  // no number has this key
+    if (key == kSign) key = 0;           // -0 equals 0
+    key = static_cast<U>(key & kSign ? ~key : key | kSign);
+  } else if constexpr (std::is_signed_v<T>) {
+    key ^= kSign;
+  }
+  return kMax ? static_cast<U>(~key) : key;
+}
+
+// A radix sort of rows of up to `n` elements; I counts them.
+template <bool kMax, class T, class I>
+class Sorter {
+  using U = Unsigned<sizeof(T)>;
+  static constexpr int kBits = 8 * sizeof(T), kDigit = std::min(kBits, 11),
+                       kTop = kBits - std::min(kBits, kDigit);
+  static constexpr size_t kBuckets = size_t{1} << kDigit;
+  struct Item {
+    U key;
+    I place;
+  };
+  using Counts = std::array<I, kBuckets>;
+
+ public:
+  explicit Sorter(int64_t n)
+      : items_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(n))),
+        other_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(n))) {}
+
+  void Run(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
+    const bool is_short = n < static_cast<int64_t>(kBuckets);  // less work than counting digits
+    const int64_t kept = Keep(call, x, n, is_short || n / 2 < k ? kBuckets - 1 : LastDigit(call, x, n, k));
+    if (is_short) SelectAndSort(kept, k);
+    for (int shift = 0; shift < kBits && !is_short; shift += kDigit) Pass(call, kept, shift);
+    if (Cancelled(call)) return;
+    for (int64_t i = 0; i < k; i++) {
+      places[i] = static_cast<int64_t>(items_[static_cast<size_t>(i)].place);
+      values[i] = x[places[i]];
+    }
+  }
+
+ private:
+  static size_t DigitOf(U key, int shift) { return static_cast<size_t>(key >> shift) & (kBuckets - 1); }
+
+  // The leading digit of the k-th key.
+  static size_t LastDigit(const keel_call* call, const T* x, int64_t n, int64_t k) {
+    Counts counts = {};
+    InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) counts[DigitOf(KeyOf<kMax>(x[i]), kTop)]++;
+    });
+    size_t digit = 0;
+    for (int64_t left = k; digit < kBuckets - 1; digit++)
+      if ((left -= static_cast<int64_t>(counts[digit])) <= 0) break;
+    return digit;
+  }
+
+  // Collects the elements whose leading digit is at most `last`; returns their number.
+  int64_t Keep(const keel_call* call, const T* x, int64_t n, size_t last) {
+    int64_t kept = 0;
+    InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        const U key = KeyOf<kMax>(x[i]);
+        items_[static_cast<size_t>(kept)] = {key, static_cast<I>(i)};
+        kept += DigitOf(key, kTop) <= last;
+      }
+    });
+    return kept;
+  }
+
+  void SelectAndSort(int64_t n, int64_t k) {
+    const auto before = [](const Item& a, const Item& b) {
+      return a.key != b.key ? a.key < b.key : a.place < b.place;
+    };
+    if (k < n) std::nth_element(items_.get(), items_.get() + k, items_.get() + n, before);
+    std::sort(items_.get(), items_.get() + k, before);
+  }
+
+  // Sorts by one digit; items with the same digit keep their order.
+  void Pass(const keel_call* call, int64_t n, int shift) {
+    Counts at = {};
+    InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) at[DigitOf(items_[static_cast<size_t>(i)].key, shift)]++;
+    });
+    if (std::find(at.begin(), at.end(), static_cast<I>(n)) != at.end()) return;
+    for (I begin = 0; I & bucket : at) begin += std::exchange(bucket, begin);
+    InChunks(call, 0, n, 4, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        const Item& item = items_[static_cast<size_t>(i)];
+        other_[at[DigitOf(item.key, shift)]++] = item;
+      }
+    });
+    std::swap(items_, other_);
+  }
+
+  std::unique_ptr<Item[]> items_, other_;
+};
+
+// Lane i of a few takes the rows i, i + lanes ...
+template <bool kMax, class T, class I>
+void SortRows(const keel_call* call, int64_t rows, int64_t n, int64_t k) {
+  const int64_t lanes = std::min<int64_t>(Budget(), rows);
+  std::vector<Sorter<kMax, T, I>> sorters;
+  for (int64_t i = 0; i < lanes; i++) sorters.emplace_back(n);
+  ParallelFor(call, lanes, rows / lanes * n * 16, [&](int64_t begin, int64_t end) {
+    for (int64_t lane = begin; lane < end; lane++)
+      for (int64_t r = lane; r < rows && !Cancelled(call); r += lanes)
+        sorters[static_cast<size_t>(lane)].Run(call, In<T>(call, 0) + r * n, n, k, Out<T>(call, 0) + r * k,
+                                               Out<int64_t>(call, 1) + r * k);
+  });
+}
+
+template <bool kMax, class T>
+keel_rc RunTopK(const keel_call* call) {
+  const keel_tensor& x = *call->in[0];
+  const int64_t n = x.shape[x.ndim - 1], k = call->out[0]->shape[x.ndim - 1],
+                rows = Product(x.shape, x.ndim - 1);
+  if (k == 0 || rows == 0) return KEEL_OK;
+  if (k <= kFewest)
+    ParallelFor(call, rows, n, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; r++)
+        Insert<kMax>(call, In<T>(call, 0) + r * n, n, k, Out<T>(call, 0) + r * k,
+                     Out<int64_t>(call, 1) + r * k);
+    });
+  else if (n <= UINT32_MAX)
+    SortRows<kMax, T, uint32_t>(call, rows, n, k);
+  else
+    SortRows<kMax, T, uint64_t>(call, rows, n, k);
+  return Done(call);
+}
+
+keel_rc PrepareTopK(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  const bool largest = node.Flag("largest");
+  launch->run = VisitAll(keel_dt_of(&x), [&]<class T>() -> Run {
+    return largest ? Guard<RunTopK<true, T>> : Guard<RunTopK<false, T>>;
+  });
+  return KEEL_OK;
+}
+
+constexpr keel_impl kImpls[] = {
+    Impl("top_k", "insertion or radix sort", Prepare<PrepareTopK>, KEEL_IMPL_ANY_DIMS)};
+
+}  // namespace
+
+Impls TopKImpls() { return kImpls; }
+
+}  // namespace keel_cpu
