@@ -1,6 +1,7 @@
 // matmul.cc: matrix products: geometry, choice of implementation, and the driver of the plugin's own loops.
 #include "plugins/cpu/matmul/matmul.h"
 
+#include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/matmul/small.h"
 #include "plugins/cpu/onednn/onednn.h"
@@ -79,12 +80,15 @@ keel_rc RunOwn(const keel_call* call) {
     });
     packed = to;
   }
-  // Rows are split only if there are too few panels to keep all threads busy.
+  // A block of rows and a panel stay in the second-level cache. The smaller operand is the one read again and
+  // again.
   constexpr int64_t kRows = 96;
+  const bool rows_outside = s.m > s.n;
   const int64_t parts = (s.m + kRows - 1) / kRows, units = s.Batches() * parts * panels;
   ParallelFor(call, units, std::min(s.m, kRows) * s.k * w.op->panel / 16, [&](int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) {
-      const int64_t p = u / parts % panels, batch = u / parts / panels, first = u % parts * kRows;
+      const int64_t batch = u / panels / parts, p = rows_outside ? u % panels : u / parts % panels;
+      const int64_t first = (rows_outside ? u / panels % parts : u % parts) * kRows;
       s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
         const Matrix x = {a + (at[0] + first * (s.ta ? 1 : s.k)) * size, s.ta ? 1 : s.k, s.ta ? s.m : 1};
         const int64_t matrix = s.k * s.n == 0 ? 0 : at[1] / (s.k * s.n);
@@ -98,9 +102,6 @@ keel_rc RunOwn(const keel_call* call) {
   });
   return Done(call);
 }
-
-// Up to here the plugin's loops beat oneDNN, whose call alone costs some 300 ns (measured with AVX-512).
-constexpr int64_t kSmallWork = 256 * 1024;
 
 keel_rc PrepareLoops(const Node& node, const MatmulShape& s, keel_launch* launch) {
   const keel_tensor a = node.In(0), b = node.In(1);
@@ -121,9 +122,9 @@ keel_rc PrepareLoops(const Node& node, const MatmulShape& s, keel_launch* launch
 keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
   const keel_tensor a = node.In(0);
   const MatmulShape s = ReadMatmul(node);
-  const bool big = keel_dt_of(&a) == KEEL_F32 && PrefersOneDnn(s);
-  // As a node of a region, oneDNN has already refused it.
-  return big && !IsInner(node) ? PrepareSingleOp(node, launch) : PrepareLoops(node, s, launch);
+  const bool one =
+      keel_dt_of(&a) == KEEL_F32 && !IsInner(node) && PrefersOneDnn(s, node.In(1).data != nullptr);
+  return one ? PrepareSingleOp(node, launch) : PrepareLoops(node, s, launch);
 }
 
 constexpr keel_impl kImpls[] = {
@@ -133,8 +134,6 @@ constexpr keel_impl kImpls[] = {
 };
 
 }  // namespace
-
-bool PrefersOneDnn(const MatmulShape& s) { return s.Work() > kSmallWork; }
 
 Impls MatmulImpls() { return kImpls; }
 

@@ -7,7 +7,4 @@ namespace keel_cpu {
 
 MatmulShape ReadMatmul(const Node& node);
 
-// False: a small f32 product, for the plugin's loops.
-bool PrefersOneDnn(const MatmulShape& shape);
-
 }  // namespace keel_cpu

@@ -1,6 +1,7 @@
 // matmul.cc: a matrix product of a region, as one primitive or in parts.
 #include <algorithm>
 
+#include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/matmul/matmul.h"
 #include "plugins/cpu/regions/ops.h"
 
@@ -115,7 +116,8 @@ Parts<dnnl::matmul> MatmulParts(const MatmulShape& s, const dnnl::matmul::primit
 bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& r) {
   const MatmulShape s = ReadMatmul(node.node);
   const auto type = TypeOf(b.Value(node.in[0]).dtype);
-  if (!PrefersOneDnn(s) || s.Work() == 0) return false;
+  const bool constant = b.Value(node.in[1]).data != nullptr;
+  if (!PrefersOneDnn(s, constant) || s.Work() == 0) return false;
   const Layout left = Operand(s, 0, type), right = Operand(s, 1, type);
   Dims c(s.batch.dims, s.batch.dims + s.batch.rank - 1), row(c.size(), 1);
   c.insert(c.end(), {s.m, s.n});
@@ -124,7 +126,6 @@ bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& r) {
   const Dims& full = b.Value(node.out[0]).dims;
   const View view = [&](const BodyValue& v) { return MatmulView(v.dims, full, c); };
   if (!Describe(b, r, c, b.Value(r.out).result == kNone, view, &a)) return false;
-  const bool constant = b.Value(node.in[1]).data != nullptr;
   const Layout bias = r.shift.empty() ? Layout() : Plain(row);
   using Product = dnnl::matmul;
   Product::primitive_desc d;

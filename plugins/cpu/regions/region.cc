@@ -5,6 +5,7 @@
 #include <atomic>
 #include <optional>
 
+#include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/matmul/matmul.h"
 #include "plugins/cpu/regions/invalid.h"
 
@@ -269,7 +270,8 @@ bool IsSmallProduct(const Body& body, const BodyNode& n) {
   const auto known = [&](uint32_t v) {
     return std::ranges::all_of(body.values[v].dims, [](int64_t d) { return d >= 0; });
   };
-  return n.op == "matmul" && std::ranges::all_of(n.in, known) && !PrefersOneDnn(ReadMatmul(n.node));
+  return n.op == "matmul" && std::ranges::all_of(n.in, known) &&
+         !PrefersOneDnn(ReadMatmul(n.node), body.values[n.in[1]].data != nullptr);
 }
 
 // A region has at least one contraction for oneDNN, and only nodes that oneDNN or an impl of the plugin

@@ -1,0 +1,79 @@
+"""Measures products of f32 by oneDNN and by the own loops of the device cpu, on one thread, and writes the table from which the
+device chooses: plugins/cpu/matmul/choices.inc.
+
+    products.py [CLASS...]     classes of KEEL_CPU_ISA (default: sse4 avx2 avx512); others keep their lines
+"""
+import datetime
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = ROOT / "plugins/cpu/matmul/choices.inc"
+ISAS = {"sse4": "kSse4", "avx2": "kAvx2", "avx512": "kAvx512"}
+SHAPES = [  # m, k, n
+    (1, 768, 768), (1, 768, 3072), (1, 3072, 768), (1, 2048, 8192), (1, 768, 50257), (2, 768, 3072), (4, 768, 3072), (8, 768, 3072),
+    (8, 768, 50257), (16, 1024, 1024), (16, 65536, 16), (32, 768, 3072), (64, 64, 64), (64, 256, 256), (64, 16384, 64), (96, 64, 128),
+    (100, 100, 100), (128, 64, 128), (128, 128, 64), (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (128, 768, 50257),
+    (197, 768, 2304), (256, 256, 256), (512, 512, 512), (512, 64, 512), (512, 512, 64), (512, 16384, 512), (1024, 768, 3072),
+    (1024, 1024, 1024), (2000, 2000, 2000), (3000, 17, 3000), (4096, 64, 64), (4096, 256, 256), (60000, 784, 128), (60000, 128, 10)]
+ROUNDS, SECONDS = 3, 0.1
+
+
+def best(run):
+    run()
+    times, start = [], time.perf_counter()
+    while len(times) < 3 or (time.perf_counter() - start < SECONDS and len(times) < 2000):
+        before = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - before)
+    return min(times)
+
+
+def with_constant(b):
+    import keel
+    return lambda a: keel.matmul(a, b)
+
+
+def measure():
+    """The time of each shape, with a varying and with a constant b."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    sys.path.insert(0, str(Path(os.environ.get("KEEL_BUILD", ROOT / "build" / "release")) / "python"))
+    import keel
+    import numpy as np
+    out = []
+    for m, k, n in SHAPES:
+        a, b = (keel.array(np.ones(dims, np.float32)) for dims in ((m, k), (k, n)))
+        varying, constant = keel.function(keel.matmul), keel.function(with_constant(b))
+        out.append([best(lambda: varying(a, b)), best(lambda: constant(a))])
+    print(json.dumps(out))
+
+
+def percents(isa):
+    """Time of the own loops in percent of oneDNN's; both in turn."""
+    times = {"own": [], "onednn": []}
+    for _ in range(ROUNDS):
+        for side in times:
+            env = os.environ | {"KEEL_CPU_ISA": isa, "KEEL_CPU_PRODUCTS": side}
+            done = subprocess.run([sys.executable, __file__, "--worker"], env=env, capture_output=True, text=True, check=True)
+            times[side].append(json.loads(done.stdout))
+    own, onednn = ([[min(round_[i][j] for round_ in times[side]) for j in (0, 1)] for i in range(len(SHAPES))] for side in times)
+    return [[round(100 * x / y) for x, y in zip(*pair)] for pair in zip(own, onednn)]
+
+
+def main(isas):
+    chip = next(line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name"))
+    kept = [line for line in TABLE.read_text().splitlines() if not any(f"Isa::{ISAS[isa]}," in line for isa in isas)
+            and not any(line.startswith(f"// {isa}:") for isa in isas)] if TABLE.exists() else ["// By tools/bench/products.py."]
+    for isa in isas:
+        kept.append(f"// {isa}: {chip}, {datetime.date.today()}")
+        for (m, k, n), (varying, constant) in zip(SHAPES, percents(isa)):
+            kept.append(f"{{Isa::{ISAS[isa]}, {m}, {k}, {n}, {varying}, {constant}}},")
+    TABLE.write_text("\n".join(kept) + "\n")
+
+
+if __name__ == "__main__":
+    measure() if sys.argv[1:] == ["--worker"] else main(sys.argv[1:] or list(ISAS))
