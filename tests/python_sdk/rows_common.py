@@ -70,8 +70,9 @@ my_relu(x)
 """  # row T11
 
 
-def run(code, *arguments, **environment):
-    """The output of a fresh Python with keel for the code."""
+def run(code, *arguments, device="", **environment):
+    """The output of a fresh Python with keel for the code, on the device."""
+    code = f"import keel\nkeel.device({device!r}).__enter__()\n{code}" if device else code
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **environment}
     done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, env=env,
                           timeout=60)

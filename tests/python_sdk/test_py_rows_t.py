@@ -6,12 +6,12 @@ from rows_common import SIGNATURES, regular, run, tf  # noqa: F401
 pytestmark = pytest.mark.usefixtures("device")
 
 
-def test_T1_saved_graphs_run_without_their_source(tmp_path):
+def test_T1_saved_graphs_run_without_their_source(tmp_path, device):
     (tmp_path / "source.py").write_text("import keel\nf = keel.function(lambda x: {'y': x * 2 + 1})\n"
                                         "keel.save('m.keel', f=f.concrete(keel.f32[2]))\n")
-    run("import os, sys; os.chdir(sys.argv[1]); sys.path.insert(0, '.'); import source", tmp_path)
+    run("import os, sys; os.chdir(sys.argv[1]); sys.path.insert(0, '.'); import source", tmp_path, device=device)
     (tmp_path / "source.py").unlink()
-    out = run("import keel, sys; print(keel.Session(sys.argv[1]).run('y', {'x': [5., 6.]}))", tmp_path / "m.keel")
+    out = run("import keel, sys; print(keel.Session(sys.argv[1]).run('y', {'x': [5., 6.]}))", tmp_path / "m.keel", device=device)
     assert out == "[11. 13.]\n"
 
 

@@ -155,15 +155,15 @@ def saved(tmp_path):
     return tmp_path / "m.keel"
 
 
-def test_Z12_an_eager_model_runs_as_a_graph(saved):
+def test_Z12_an_eager_model_runs_as_a_graph(saved, device):
     assert keel.Session(saved).run("y", {"x": [5., 6.]}).tolist() == [11, 13]
-    assert run(RUN_SAVED, saved) == "{'y': Tensor f32[2]: [11. 13.]}\n"
+    assert run(RUN_SAVED, saved, device=device) == "{'y': Tensor f32[2]: [11. 13.]}\n"
 
 
-def test_Z12_an_exported_model_runs_by_the_command(saved):
+def test_Z12_an_exported_model_runs_by_the_command(saved, device):
     if not (BUILD / "bin/keel").exists():
         pytest.skip("the command is not beside this libkeel")
-    done = subprocess.run([BUILD / "bin/keel", "run", saved, "-i", "x=5,6"], capture_output=True, text=True, check=True)
+    done = subprocess.run([BUILD / "bin/keel", "run", saved, "-i", "x=5,6", "-d", device], capture_output=True, text=True, check=True)
     assert done.stdout == "y: f32[2]\n[11, 13]\n"
 
 

@@ -20,7 +20,8 @@ def test_a_profile_has_traces_passes_and_launches(tmp_path):
     first, again = events(tmp_path / "out.json", "trace", "retrace")
     assert (first["cat"], again["cat"]) == ("trace", "retrace")
     assert again["args"]["reason"] == "argument x was f32[2, 2], now f32[3, 3]"
-    assert len(events(tmp_path / "out.json", "pass")) > 5 and len(events(tmp_path / "out.json", "plan")) == 2
+    plans = [e["name"] for e in events(tmp_path / "out.json", "plan")]  # also of eager ops that are new in this process
+    assert len(events(tmp_path / "out.json", "pass")) > 5 and plans.count("square") == 2
     launched = {e["args"]["op"] for e in events(tmp_path / "out.json", "matmul", "exp")}
     assert launched == {"matmul", "exp"} and "add" in {e["name"] for e in events(tmp_path / "out.json", "eager")}
     span, = events(tmp_path / "out.json", "program")
