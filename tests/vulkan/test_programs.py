@@ -1,4 +1,5 @@
 """Functions, sessions, variables, training and eager batches. NumPy is the model."""
+import re
 from pathlib import Path
 
 import numpy as np
@@ -92,21 +93,29 @@ def test_large_arrays_go_through_staging_memory():
     np.testing.assert_array_equal(there.numpy(), x)
 
 
-EXAMPLE = """
-import contextlib, io, os, runpy, sys
-folder, out = {folder!r}, {out!r}
-sys.path.insert(0, folder)
-for device in ("cpu", "vulkan"):
-    sys.argv = ["digits.py", "--out", out, "--epochs", "3", "--goal", "0.5"]
-    said = io.StringIO()
-    with keel.device(device), contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
-        runpy.run_path(os.path.join(folder, "digits.py"), run_name="__main__")
-    print(said.getvalue().split("right in the test ")[1].split(",")[0])
+EXAMPLES = Path(__file__).resolve().parents[2] / "sdk" / "python" / "examples"
+RUN = """
+import runpy, sys
+sys.path.insert(0, {folder!r})
+sys.argv = {argv!r}
+keel.device({device!r}).__enter__()
+{code}
 """
+WHOLE = "runpy.run_path(sys.argv[0], run_name='__main__')"
+FEW_LETTERS = "import chars\nchars.BATCH, chars.WRITES = 4, 4\nchars.main()"
 
 
-def test_the_digits_example_learns_as_much_as_on_cpu(in_child, tmp_path):
-    folder = Path(__file__).resolve().parents[2] / "sdk" / "python" / "examples"
-    out, _ = in_child(EXAMPLE.format(folder=str(folder), out=str(tmp_path)))
-    on_cpu, here = map(float, out.split())
-    assert here > 0.8 and abs(here - on_cpu) < 0.01
+@pytest.mark.parametrize("name, code, options", ids=["digits", "conv", "chars"], argvalues=[
+    ("digits", WHOLE, ["--epochs", "3", "--goal", "0.8"]),
+    ("conv", WHOLE, ["--epochs", "2", "--goal", "0", "--data", "few.csv"]),
+    ("chars", FEW_LETTERS, ["--steps", "4", "--goal", "9", "--text", "text.txt"])])
+def test_the_examples_learn_as_much_as_on_cpu(in_child, tmp_path, name, code, options):
+    """The last loss, and the share or the entropy in the test."""
+    np.savetxt(tmp_path / "few.csv", RNG.integers(0, 10, (160, 65)), fmt="%d", delimiter=",")
+    (tmp_path / "text.txt").write_text("abcdefgh " * 200)
+    options = [str(tmp_path / o) if (tmp_path / o).exists() else o for o in options]
+    argv = [str(EXAMPLES / f"{name}.py"), "--out", str(tmp_path), *options]
+    on_cpu, here = ([float(n) for n in re.findall(r"(?:loss|in the test) (\d+\.\d+)", in_child(RUN.format(
+        folder=str(EXAMPLES), argv=argv, device=device, code=code))[0])] for device in ("cpu", "vulkan"))
+    assert len(here) == (1 if name == "chars" else 2)
+    np.testing.assert_allclose(here, on_cpu, rtol=0, atol=0.005)
