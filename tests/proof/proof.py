@@ -12,6 +12,7 @@ import keel_abi
 from draw import draw
 from kept import CHECKS, cause, keep, smaller
 from oracle import Oracle
+from tested_devices import DEVICES
 
 
 def catalogue(context):
@@ -21,7 +22,7 @@ def catalogue(context):
 def new_context(passes=None):
     """A context with all devices of the build, and a device that accepts calls for grouping passes."""
     context = keel_abi.Context(plugins=False, threads=1)  # a process without threads of its own may fork
-    for plugin in ("reference", "cpu"):
+    for plugin in dict.fromkeys(("reference", "cpu", *DEVICES)):
         context.load_plugin(keel_abi.BUILD / "lib/keel/plugins" / f"keel-{plugin}.so")
     context.load_plugin(passes or keel_abi.BUILD / "lib/keel/plugins" / "keel-passes.so")
     for rules in sorted((keel_abi.BUILD / "lib/keel/plugins").glob("*.rules")) if passes is None or "mutants" in str(passes) else ():

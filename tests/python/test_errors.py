@@ -115,8 +115,15 @@ def test_index_out_of_range(context, device, index):
 
 def test_negative_index_into_a_dim_that_its_dtype_cannot_count(context, device):
     """Zeros that are never read take no memory."""
+    zeros = np.zeros(2**32 + 8, np.uint8)
+    try:
+        assert context.apply(device, "gather", zeros, np.int32([0])) == [0]
+    except KeelError as e:
+        if e.code == "UNIMPLEMENTED" and "expected at most" in e.message:  # of elements
+            pytest.skip(e.message)
+        raise
     with refused("RANGE", "gather", "-1"):
-        context.apply(device, "gather", np.zeros(2**32 + 8, np.uint8), np.int32([-1]))
+        context.apply(device, "gather", zeros, np.int32([-1]))
 
 
 @pytest.mark.parametrize("op", ["div", "mod", "rem"])
