@@ -4,8 +4,8 @@
 static const char* const names[COUNTS] = {
     "launches",   "submits",  "queue_waits",  "host_waits", "blocked_waits",  "queries",
     "fills",      "uploads",  "upload_bytes", "downloads",  "download_bytes", "moves",
-    "move_bytes", "prepares", "barriers",     "validation", "replays",        "timestamps",
-    "wraps",      "alone",    "segments",     "queues",     "recordings",     "wrapped"};
+    "move_bytes", "prepares", "replays",      "timestamps", "wraps",          "alone",
+    "segments",   "queues",   "recordings",   "wrapped"};
 static int64_t counts[COUNTS];
 
 void count_add(enum device_count which, int64_t n) {

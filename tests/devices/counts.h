@@ -1,5 +1,5 @@
-/* counts.h: the counters of the devices in this folder, and functions to read them. Each plugin links
- * counts.c, so each has its own counters. counting.py reads them from Python. */
+/* counts.h: the counters of the device in this folder, and functions to read them. counting.py reads them
+ * from Python. */
 #ifndef KEEL_TESTS_DEVICES_COUNTS_H
 #define KEEL_TESTS_DEVICES_COUNTS_H
 #include "abi/keel_plugin.h"
@@ -19,10 +19,8 @@ enum device_count {
   COUNT_MOVES, /* copies within device memory */
   COUNT_MOVE_BYTES,
   COUNT_PREPARES,
-  COUNT_BARRIERS,   /* vulkan_sketch: recorded */
-  COUNT_VALIDATION, /* vulkan_sketch: messages of the validation layer */
-  COUNT_REPLAYS,    /* null; its launches count those that are replayed, too */
-  COUNT_TIMESTAMPS, /* null */
+  COUNT_REPLAYS, /* launches count those that are replayed, too */
+  COUNT_TIMESTAMPS,
   COUNT_WRAPS,      /* segments of memory that Keel did not allocate */
   COUNT_ALONE,      /* downloads on a queue of their own */
   COUNT_SEGMENTS,   /* alive now; device_reset does not clear it */

@@ -1,5 +1,5 @@
 """Recorded plans on a device that runs a launch before any other launch that it does not depend on, in random order: results, faults,
-variables, failures of the device. NumPy is the model."""
+variables, failures of the device."""
 import random
 import threading
 
@@ -7,71 +7,24 @@ import hostile
 import keel_abi
 import numpy as np
 import pytest
+import replays
+from replays import floats, model, same
 
-PROGRAM = """keel 1
-fn @main(x: f32[n, 4], w: f32[n, 4], i: i32[3]) -> f32[3, 4], f32[n, 4], f32[n, 4] {
-  a = add(x, w)
-  b = neg(a)
-  c = mul(w, w)
-  d = maximum(b, c)
-  pick = gather(d, i)
-  e = add(c, a)
-  f = neg(pick)
-  g = sub(e, b)
-  return f, g, x
-}
-entry main = @main (x, w, i) -> (_, _, _)
-"""
 GOOD = np.array([0, 0, 0], np.int32)
-
-
-def model(x, w, i):
-    a = x + w
-    return [-np.maximum(-a, w * w)[i], w * w + a + a, x]
-
-
-def floats(draw, n):
-    return np.array([[draw.randrange(-50, 50) for _ in range(4)] for _ in range(n)], np.float32).reshape(n, 4)
 
 
 def program(seed, **settings):
     hostile.put(**settings)
     context = hostile.context(seed)
-    return context, context.parse(PROGRAM).session("hostile", level=0, results="device").prepare()
-
-
-def same(got, want):
-    for array, expected in zip(got, want, strict=True):
-        np.testing.assert_array_equal(array.numpy(), expected)
+    return context, replays.plan_of(context, "hostile")
 
 
 @pytest.mark.parametrize("seed", range(1, hostile.SEEDS + 1))
 def test_random_feeds_sizes_and_faults(seed):
-    draw, kept = random.Random(seed), []
+    draw = random.Random(seed)
     context, plan = program(seed, shared=seed % 3 and 1, params=draw.choice([0, 40]) if seed % 3 else 0, delay=seed % 5 == 0)
     before = hostile.get("replays")
-    for _ in range(60):
-        n = draw.choice([1, 2, 3, 8])
-        x, w, i = floats(draw, n), floats(draw, n), np.array([draw.randrange(n) for _ in range(3)], np.int32)
-        bad = draw.random() < 0.2
-        if bad:
-            i[1] = n + 4
-        feeds = [context.array(a).to("hostile") if draw.random() < 0.5 else a for a in (x, w, i)]
-        fed = draw.choice(kept)[0][2] if kept and n == 8 and draw.random() < 0.3 else None  # a result is a feed
-        if fed is not None and fed.numpy().shape == x.shape:
-            feeds[0], x = fed, fed.numpy()
-        results = plan.run_arrays(*feeds)
-        if bad:
-            with pytest.raises(keel_abi.KeelError) as e:
-                results[0].numpy()
-            assert (e.value.code, e.value.node) == ("RANGE", "pick")
-            assert f"index {n + 4} is not in [0, {n})" in e.value.message and "gather" in e.value.message
-        else:
-            kept.append((results, model(x, w, i)))
-        if len(kept) > 5:
-            same(*kept.pop(draw.randrange(len(kept))))
-    for pair in kept:
-        same(*pair)
+    replays.run_at_random(context, "hostile", plan, draw)
     assert hostile.get("replays") > before + 40
     assert hostile.get("recordings") == 4
 
@@ -88,21 +41,7 @@ def test_an_empty_array():
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_threads_replay_one_recording(seed):
     _, plan = program(seed)
-    wrong = []
-
-    def go(k):
-        draw = random.Random(k)
-        for _ in range(15):
-            x, w = floats(draw, 3), floats(draw, 3)
-            for got, want in zip(plan.run(x, w, GOOD), model(x, w, GOOD)):
-                if (got != want).any():
-                    wrong.append(k)
-    threads = [threading.Thread(target=go, args=(k,)) for k in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    replays.run_in_threads(plan, 2, 15)
 
 
 @pytest.mark.parametrize("function", ["record_begin", "run", "record_end", "replay"])
@@ -157,32 +96,8 @@ def test_cancel_while_replays_are_in_flight():
 
 
 def test_variables_after_a_fault_in_a_replay():
-    context = hostile.context(7)
-    module = context.parse("""keel 1
-var t: i32[3] = [1, 1, 1]
-fn @main(i: i32[3]) -> i32[3] {
-  a = read(t)
-  b = add(a, a)
-  pick = gather(b, i)
-  c = neg(pick)
-  d = add(c, a)
-  assign(t, d)
-  return d
-}
-entry main = @main (i) -> (_)
-""")
-    plan, t = module.session("hostile", level=0, results="device").prepare(), module.variable("t")
-    want, before = np.ones(3, np.int32), hostile.get("replays")
-    for k in range(9):
-        index = np.array([0, 5 if k % 4 == 3 else 2, 1], np.int32)
-        result, = plan.run_arrays(index)
-        if k % 4 == 3:
-            with pytest.raises(keel_abi.KeelError, match=r"index 5 is not in \[0, 3\)"):
-                result.numpy()
-        else:
-            want = -(want + want)[index] + want
-            np.testing.assert_array_equal(result.numpy(), want)
-        np.testing.assert_array_equal(t.read(), want)
+    context, before = hostile.context(7), hostile.get("replays")
+    replays.update_a_variable(context, "hostile")
     assert hostile.get("replays") > before
 
 
@@ -190,5 +105,5 @@ def test_parameters_need_shared_memory():
     hostile.put(shared=0, params=40)
     context = hostile.context(8)
     with pytest.raises(keel_abi.KeelError, match="needs 40 bytes of parameters for each launch: .* no shared memory") as e:
-        context.parse(PROGRAM).session("hostile", level=0).prepare().run(np.ones((1, 4), np.float32), np.ones((1, 4), np.float32), GOOD)
+        context.parse(replays.PROGRAM).session("hostile", level=0).prepare().run(np.ones((1, 4), np.float32), np.ones((1, 4), np.float32), GOOD)
     assert e.value.code == "UNIMPLEMENTED" and e.value.node == "a"

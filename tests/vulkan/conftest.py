@@ -41,6 +41,7 @@ class Driver:
         self.library = ctypes.CDLL(str(DRIVER))
         self.library.driver_calls.restype = ctypes.c_uint64
         self.library.driver_parts.restype = ctypes.c_uint64
+        self.library.driver_copied.restype = ctypes.c_uint64
         self.library.driver_cache_bytes.restype = ctypes.c_uint64
         self.library.driver_alive.restype = ctypes.c_int64
         self.library.driver_fired.restype = ctypes.c_char_p
@@ -51,6 +52,10 @@ class Driver:
     def parts(self):
         """Parts of batches, over all calls of vkQueueSubmit2."""
         return self.library.driver_parts()
+
+    def copied(self):
+        """Bytes that vkCmdCopyBuffer moves, over all calls."""
+        return self.library.driver_copied()
 
     def alive(self):
         """Objects that were created and are not destroyed."""

@@ -16,12 +16,13 @@ def test_devices_have_a_name_a_uuid_and_capabilities(loaded):
 
 
 def test_keel_devices_marks_the_same_hardware(loaded):
-    """Another plugin (tests/devices/vulkan_sketch) reports the UUID of the same driver."""
-    env = os.environ | {"KEEL_PLUGIN_PATH": f"{PLUGIN.parent}:{BUILD / 'tests' / 'devices'}"}
+    """The device null reports the UUID of the driver: another plugin for the same hardware."""
+    uuid, = [d["uuid"] for d in json.loads(keel.report("devices")) if d["name"] == "vulkan:0"]
+    env = os.environ | {"KEEL_PLUGIN_PATH": f"{PLUGIN.parent}:{BUILD / 'tests' / 'devices'}", "NULL_UUID": uuid.replace("-", "")}
     lines = subprocess.run([BUILD / "bin" / "keel", "devices"], capture_output=True, text=True, env=env, timeout=60).stdout.splitlines()
     text = {line.split()[0]: line for line in lines}
-    assert "same hardware as vulkan-sketch:0" in text["vulkan:0"] and "same hardware as vulkan:0" in text["vulkan-sketch:0"], lines
-    assert {name for name, line in text.items() if "same hardware" in line} == {"vulkan:0", "vulkan-sketch:0"}
+    assert "same hardware as null:0" in text["vulkan:0"] and "same hardware as vulkan:0" in text["null:0"], lines
+    assert {name for name, line in text.items() if "same hardware" in line} == {"vulkan:0", "null:0"}
 
 
 def test_no_vulkan_device_is_the_default(loaded):

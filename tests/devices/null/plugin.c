@@ -1,5 +1,6 @@
 /* plugin.c: the counting device "null": memory and queues of its own, in C against keel_plugin.h alone. */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +18,10 @@ static keel_rc info(const keel_host* host, uint32_t i, keel_device_info* out) {
   out->dl_id = 7; /* of no other device here */
   strcpy(out->description, "counts submits, waits and copies");
   strcpy(out->capabilities, "every op of the reference, counts");
-  for (uint8_t b = 0; b < 16; b++) out->uuid[b] = (uint8_t)(b * 17);
+  /* NULL_UUID: the 32 hexadecimal digits of another UUID, for tests of two plugins with the same hardware */
+  const char* uuid = getenv("NULL_UUID");
+  if (!uuid) uuid = "00112233445566778899aabbccddeeff";
+  for (int b = 0; b < 16; b++) sscanf(uuid + 2 * b, "%2hhx", &out->uuid[b]);
   return KEEL_OK;
 }
 

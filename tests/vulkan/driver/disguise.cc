@@ -154,7 +154,7 @@ void VKAPI_CALL GetDeviceQueue(VkDevice device, uint32_t family, uint32_t index,
   below.GetDeviceQueue(device, family, IsDiscrete() ? 0 : index, out);
 }
 
-std::atomic<uint64_t> parts, cache_bytes;
+std::atomic<uint64_t> parts, cache_bytes, copied;
 
 VkResult VKAPI_CALL CreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo* info,
                                         const VkAllocationCallbacks* callbacks, VkPipelineCache* out) {
@@ -164,6 +164,7 @@ VkResult VKAPI_CALL CreatePipelineCache(VkDevice device, const VkPipelineCacheCr
 
 void VKAPI_CALL CmdCopyBuffer(VkCommandBuffer commands, VkBuffer from, VkBuffer to, uint32_t n,
                               const VkBufferCopy* ranges) {
+  for (uint32_t i = 0; i < n; i++) copied += ranges[i].size;
   if (Plants("free") && !freed.exchange(true)) below.DestroyBuffer(made, to, nullptr);
   for (int i = Plants("race") ? 2 : 1; i > 0; i--) below.CmdCopyBuffer(commands, from, to, n, ranges);
 }
@@ -213,8 +214,9 @@ void WaitForQueues(VkDevice device) {
 
 }  // namespace driver
 
-// Parts of batches so far; bytes of the pipeline cache that the last device began with.
+// Parts of batches and bytes of copies so far; bytes of the pipeline cache that the last device began with.
 extern "C" __attribute__((visibility("default"))) uint64_t driver_parts() { return driver::parts; }
+extern "C" __attribute__((visibility("default"))) uint64_t driver_copied() { return driver::copied; }
 extern "C" __attribute__((visibility("default"))) uint64_t driver_cache_bytes() {
   return driver::cache_bytes;
 }
