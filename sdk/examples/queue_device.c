@@ -1,19 +1,16 @@
 /* queue_device.c: a complete device with memory and queues of its own, which adds f32 numbers. A thread is
- * the hardware of each queue: it executes commands in their order, while the program goes on. cc -shared
- * -fPIC queue_device.c $(pkg-config --cflags keel) -o plugins/keel-queue_device.so keel run add.keelt -d
- * queue_device -i x=1,2 -i y=3,4 docs/howto/queue_device.md explains it part by part. */
+ * the hardware of each queue: it executes commands in their order, while the program goes on. The manual's
+ * page "Write a device with queues" builds and runs it, and explains it step by step. */
 #include <keel/keel_plugin.h>
 #include <stdlib.h>
 #include <string.h>
 #include <threads.h>
-#include <time.h>
 
 /* ---- memory: the host's, so that a device address is a pointer */
 static keel_rc segment_alloc(keel_dev dev, uint32_t kind, uint64_t bytes, keel_segment* out) {
   void* memory = aligned_alloc(64, (bytes + 64) / 64 * 64);
-  (void)dev;
   *out = (keel_segment){memory, (uint64_t)(uintptr_t)memory, kind ? memory : NULL, bytes, kind, 0};
-  return memory ? KEEL_OK : KEEL_OOM;
+  return (void)dev, memory ? KEEL_OK : KEEL_OOM;
 }
 static void segment_free(keel_dev dev, const keel_segment* segment) { (void)dev, free(segment->handle); }
 
@@ -35,16 +32,13 @@ struct keel_queue_s {
   uint64_t encoded, done; /* commands */
   int closing;
 };
-
 static int execute_all(void* arg) {
   keel_queue q = arg;
   mtx_lock(&q->mutex);
-  while (!q->closing) {
+  for (;;) {
+    while (!q->first && !q->closing) cnd_wait(&q->changed, &q->mutex);
+    if (q->closing) break;
     command* c = q->first;
-    if (!c) {
-      cnd_wait(&q->changed, &q->mutex);
-      continue;
-    }
     if (!(q->first = c->next)) q->last = &q->first;
     mtx_unlock(&q->mutex);
     if (c->execute) c->execute(c);
@@ -119,9 +113,8 @@ static keel_rc copy(keel_queue q, const keel_segment* to, uint64_t to_offset, co
   char *target = (char*)to->handle + to_offset, *source = (char*)from->handle + from_offset;
   return encode(q, (command){.execute = execute_copy, .to = target, .from = {source}, .n = n});
 }
-static keel_rc fill(keel_queue q, const keel_segment* to, uint64_t offset, uint64_t n, uint32_t value) {
-  return encode(q,
-                (command){.execute = execute_fill, .to = (char*)to->handle + offset, .n = n, .value = value});
+static keel_rc fill(keel_queue q, const keel_segment* to, uint64_t at, uint64_t n, uint32_t value) {
+  return encode(q, (command){.execute = execute_fill, .to = (char*)to->handle + at, .n = n, .value = value});
 }
 
 /* ---- the launch: encoded in each run; computes when the queue comes to it */
@@ -133,17 +126,14 @@ static void execute_add(const command* c) {
 static keel_rc run(const keel_call* call) {
   if (!(call->flags & KEEL_CALL_FLAT)) /* host->merge_dims would help to add the others */
     return call->env->host->fail(KEEL_UNIMPLEMENTED, "adds operands of one shape, or of one element");
-  const char *a = keel_ptr(call->in[0]), *b = keel_ptr(call->in[1]);
-  return encode(call->env->queue, (command){.execute = execute_add,
-                                            .to = keel_ptr(call->out[0]),
-                                            .from = {a, b},
-                                            .n = (uint64_t)call->count,
-                                            .value = call->flags});
+  command add = {.execute = execute_add, .n = (uint64_t)call->count, .value = call->flags};
+  add.to = keel_ptr(call->out[0]);
+  for (int i = 0; i < 2; i++) add.from[i] = keel_ptr(call->in[i]);
+  return encode(call->env->queue, add);
 }
 
 /* ---- the tables */
-static const keel_impl impls[] = {
-    {"add", 1, 1, "T=f32", "queue_device add", 0, KEEL_IMPL_ANY_DIMS, NULL, NULL, run}};
+static const keel_impl add = {"add", 1, 1, "T=f32", "on threads", 0, KEEL_IMPL_ANY_DIMS, NULL, NULL, run};
 static const keel_device device = {.struct_size = sizeof device,
                                    .segment_alloc = segment_alloc,
                                    .segment_free = segment_free,
@@ -156,5 +146,5 @@ static const keel_device device = {.struct_size = sizeof device,
                                    .host_wait = host_wait};
 static const keel_plugin plugin = {
     KEEL_PLUGIN_HEADER, .name = "queue_device", .version = "0.1.0", .about = "adds f32 numbers on threads",
-    .device = &device,  .impls = impls,         .n_impls = 1,       .impl_stride = sizeof(keel_impl)};
+    .device = &device,  .impls = &add,          .n_impls = 1,       .impl_stride = sizeof(keel_impl)};
 KEEL_PLUGIN(plugin)
