@@ -3,7 +3,7 @@
 Usage: bench.py [NAME...] [--sides keel_python,onnxruntime,...] [--rounds 15] [--threads N] [--device cpu]
                 [--cpu-time] [--memory] [--json FILE] [--markdown FILE]
   NAME: a workload of models.py, or start load size (default: all)
-  --sides: of sides.py; default all but torch_tuned, which tunes for minutes per model. Runtimes that are not installed are named
+  --sides: of sides.py; default all but torch_tuned, which tunes for minutes per model, and those of vulkan/run.py. Runtimes that are not installed are named
   --cpu-time: processor time instead of wall time; with --threads 1 usable on a busy machine
   --memory: peak memory only, of a process that loads the model and runs it once
 
@@ -31,13 +31,13 @@ if __name__ == "__main__":
 import numpy as np  # noqa: E402
 from figures import MEMORY, interval, markdown, show, summary  # noqa: E402
 from host import host  # noqa: E402
-from models import WORKLOADS  # noqa: E402
+from models import DEVICE_WORKLOADS, WORKLOADS  # noqa: E402
 from others import OTHERS  # noqa: E402
 from sides import PEERS, SIDES, serve  # noqa: E402
 from worker import Worker  # noqa: E402
 
 SETTLE, SPAN = 0.03, 0.1  # s between measurements: the other sides' threads go to sleep; of one measurement
-SLOW = ("torch_tuned",)  # only on request
+REQUESTED = ("torch_tuned", "keel_host", "ncnn")  # only on request: slow, and those of vulkan/run.py
 UNTIMED = ("keel_import",)  # only for its memory
 
 
@@ -139,7 +139,7 @@ def row_of(name, what, times, **more):
     row = {"name": name, "what": what, "ms": {n: 1e3 * statistics.median(t) for n, t in times.items()}, **more}
     row["rounds"] = max((len(t) for t in times.values()), default=0)
     others = [n for n in times if not n.startswith("keel")]
-    ours = "keel_python" if "keel_python" in times else "keel"
+    ours = next((n for n in ("keel_python", "keel_host") if n in times), "keel")
     if {"keel", "keel_python"} <= set(times):
         row["from_python"] = statistics.median(a / b for a, b in zip(times["keel_python"], times["keel"]))
     if ours in times and others:
@@ -152,7 +152,7 @@ def row_of(name, what, times, **more):
 
 def compare(name, folder, args):
     from forms import onnx_form
-    model, inputs, what = WORKLOADS[name]
+    model, inputs, what = (WORKLOADS | DEVICE_WORKLOADS)[name]
     path = onnx_form.write(model, inputs(), Path(folder) / "model.onnx", free_rows=name.startswith("mlp"))
     field = None
     try:
@@ -164,7 +164,7 @@ def compare(name, folder, args):
     finally:
         if field:
             field.stop()
-        for file in Path(folder).glob("model*.onnx"):
+        for file in Path(folder).glob("model*.onnx*"):
             file.unlink()
 
 
@@ -177,7 +177,7 @@ def refuse_unknown(parser, *pairs):
 def parse(names):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure")
-    parser.add_argument("--sides", type=lambda s: s.split(","), default=[s for s in SIDES if s not in SLOW])
+    parser.add_argument("--sides", type=lambda s: s.split(","), default=[s for s in SIDES if s not in REQUESTED])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--device", default="cpu")

@@ -103,6 +103,10 @@ def power(f, w, x):
     return y
 
 
+def product(f, w, a, b):
+    return f.matmul(a, b)
+
+
 def add(f, w, a, b):
     return f.add(a, b)
 
@@ -113,6 +117,10 @@ def normal(*shape):
 
 def image(count):
     return [np.abs(normal(count, 3, 224, 224))]
+
+
+def square(size):
+    return [normal(size, size), np.random.default_rng(6).standard_normal((size, size)).astype(np.float32)]
 
 
 def words(length):
@@ -138,4 +146,9 @@ WORKLOADS = {
     "power": (power, lambda: [np.random.default_rng(5).integers(-1, 2, (10, 10)).astype(np.int32)],
               "`power`: 100 matmuls 10x10 i32, from Python"),
     "one": (add, scalars, "call of a 1-node graph, from Python"),
+}
+# Those of vulkan/run.py besides.
+DEVICE_WORKLOADS = {
+    "bert2": (lambda f, w, x: bert(f, w, x, layers=2), lambda: [normal(1, 128, 768)], "2 layers of BERT-base, 1x128"),
+    **{f"matmul{n}": (product, lambda n=n: square(n), f"product {n}x{n}x{n}") for n in (128, 256, 512, 1024)},
 }

@@ -66,6 +66,13 @@ class KeelPythonSide:
         return np.array(self.plan(*self.inputs))
 
 
+class KeelHostSide(KeelPythonSide):
+    """The same from host memory to host memory."""
+
+    def once(self):
+        np.array(self.plan(*self.inputs))
+
+
 class OrtSide:
     form = None  # of the file: as it is given
 
@@ -106,6 +113,10 @@ class OrtRuntimeSide(OrtSide):
     form = "RuntimeForm"
 
 
+def ncnn(*arguments):
+    return importlib.import_module("forms.ncnn_form").NcnnSide(*arguments)
+
+
 def framework(module, **how):
     """A framework: `prepare` of its form, with the settings of one variant."""
     class Side:
@@ -122,6 +133,8 @@ SIDES = {
     "keel": (KeelSide, None),
     "keel_python": (KeelPythonSide, None),
     "keel_import": (KeelImportSide, None),
+    "keel_host": (KeelHostSide, None),
+    "ncnn": (ncnn, "ncnn"),
     "onnxruntime": (OrtSide, "onnxruntime"),
     "onnxruntime_composite": (OrtCompositeSide, "onnxruntime"),
     "onnxruntime_contrib": (OrtRuntimeSide, "onnxruntime"),
@@ -147,8 +160,8 @@ def serve(connection, name, workload, path, threads, device, cpu_time):
     """Sends the answer; then, per received number of runs, the seconds of one run."""
     clock = time.process_time if cpu_time else time.perf_counter
     try:
-        from models import WORKLOADS
-        model, inputs = WORKLOADS[workload][:2]
+        from models import DEVICE_WORKLOADS, WORKLOADS
+        model, inputs = (WORKLOADS | DEVICE_WORKLOADS)[workload][:2]
         runner = SIDES[name][0](model, path, inputs(), threads, device)
         connection.send(runner.answer())
         while (runs := connection.recv()) is not None:
