@@ -20,6 +20,9 @@ constexpr Measured kMeasured[] = {
 #include "plugins/cpu/matmul/choices.inc"
 };
 
+// A region also computes what follows a product, so the own loops must win by more than that saves.
+constexpr int kWins = 95;
+
 // Up to here the own loops win on all classes: a call of oneDNN alone costs some 300 ns.
 constexpr int64_t kSmallWork = 256 * 1024;
 
@@ -46,7 +49,7 @@ bool PrefersOneDnn(const MatmulShape& s, bool constant) {
   const Measured* nearest = nullptr;
   for (const Measured& each : kMeasured)
     if (each.isa == isa && (nearest == nullptr || Distance(each, s) < Distance(*nearest, s))) nearest = &each;
-  return (constant ? nearest->constant : nearest->varying) > 100;
+  return (constant ? nearest->constant : nearest->varying) > kWins;
 }
 
 }  // namespace keel_cpu

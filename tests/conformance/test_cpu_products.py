@@ -1,0 +1,53 @@
+"""Products of f32 by oneDNN and by the own loops, whichever the table of measurements prefers: KEEL_CPU_PRODUCTS forces a side.
+The oracle is NumPy in f64."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+SCRIPT = """
+import sys
+sys.path[:0] = {paths!r}
+import keel_abi, numpy as np
+rng = np.random.default_rng(1)
+context = keel_abi.Context()
+def draw(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+def close(got, want, depth):
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6 * depth ** 0.5)
+for m, k, n in ((1, 700, 900), (3, 900, 517), (97, 130, 70), (200, 33, 190), (1000, 65, 9), (9, 65, 1000), (64, 5000, 64), (2000, 16, 17)):
+    a, b, shift = draw(m, k), draw(k, n), draw(n)
+    want = a.astype(np.float64) @ b
+    for ta in (0, 1):
+        for tb in (0, 1):
+            left, right = a.T.copy() if ta else a, b.T.copy() if tb else b
+            close(context.apply("cpu", "matmul", left, right, ta=bool(ta), tb=bool(tb)), want, k)
+    text = f'''keel 1
+fn @main(a: f32[{{m}}, {{k}}], b: f32[{{k}}, {{n}}], s: f32[{{n}}]) -> f32[{{m}}, {{n}}] {{{{
+  p = matmul(a, b)
+  q = add(p, s)
+  r = relu(q)
+  return r
+}}}}
+entry main = @main (a, b, s) -> (_)
+'''
+    session = context.parse(text).session("cpu")
+    close(np.array(session.prepare().run(a, b, shift)[0]), np.maximum(want + shift, 0), k)
+a, b = draw(6, 5, 90, 70), draw(5, 70, 110)
+close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 70)
+print(context.report("devices")[0]["name"])
+"""
+
+
+@pytest.mark.parametrize("isa", ["sse4", "avx2", ""])
+@pytest.mark.parametrize("side", ["own", "onednn", ""])
+def test_products_of_either_side(side, isa):
+    code = SCRIPT.format(paths=[str(HERE), str(HERE.parent / "python")])
+    env = os.environ | {"KEEL_CPU_PRODUCTS": side, "KEEL_CPU_ISA": isa, "ONEDNN_VERBOSE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    multiplied = "exec,cpu,matmul" in done.stdout or "exec,cpu,inner_product" in done.stdout
+    assert side == "" or multiplied == (side == "onednn")
