@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PEERS = {"onnxruntime": "onnxruntime", "torch": "torch", "jax": "jax", "tensorflow": "tensorflow-cpu"}  # module: package
+PEERS = {"onnxruntime": "onnxruntime", "torch": "torch", "jax": "jax", "tensorflow": "tensorflow-cpu", "ncnn": "ncnn"}  # module: package
 CLASSES = [("amx_tile", "AVX-512 with AMX"), ("avx512_vnni", "AVX-512 with VNNI"), ("avx512f", "AVX-512"), ("avx2", "AVX2")]
 LIMITS = ("KEEL_CPU_ISA", "ONEDNN_MAX_CPU_ISA")  # environment variables that lower it
 

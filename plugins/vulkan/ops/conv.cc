@@ -41,7 +41,9 @@ void Convolve(Op& op, Kind kind, const keel_tensor& x, const keel_tensor& w, con
     op.work.Threads(uint64_t{n.batches} * n.rows * n.columns, 256);
   else
     TileGrid(op, tiles, n.rows, n.columns, n.batches);
-  op.work.pipeline = op.Numbers("conv", x, {tiles.rows, tiles.columns, kind, direct, window.IsPoints()});
+  op.work.pipeline = op.Numbers("conv", x,
+                                {tiles.rows, tiles.columns, kind, direct, window.IsPoints(), window.rank,
+                                 window.IsSmall(std::max(n.inner, n.columns))});
   StepInner(op, n.inner, n.depth);
 }
 void Conv(Op& op) { Convolve(op, kForward, op.In(0), op.In(1), op.Out(0)); }

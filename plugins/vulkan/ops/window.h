@@ -32,6 +32,10 @@ struct Window {
   uint32_t pixels() const { return Product(image, rank); }
   uint32_t taps() const { return Product(window, rank); }
   uint32_t windows() const { return Product(places, rank); }
+  // Whether shaders/window.glsl may divide in f32.
+  bool IsSmall(uint64_t other = 0) const {
+    return std::max<uint64_t>({other, pixels(), windows(), taps()}) < 1 << 20;
+  }
   // Window cell and image cell are one: no padding, strides of 1, as many places as pixels.
   bool IsPoints() const {
     auto ones = [this](const auto* v) {

@@ -14,82 +14,112 @@ layout(constant_id = 6) const uint POINTS = 0; // a window of one cell, no paddi
 const uint kForward = 0, kImage = 1, kWeights = 2; // ops/conv.cc
 // For a group: `ins` channels of x, `outs` of y.
 #define SIZES uint batches, rows, columns, inner, depth, images, groups, ins, outs, pixels, windows, taps
+#define WINDOW_ID 7
 #include "window.glsl"
 uint image, group; // at hand
+uint groups, ins, outs, pixels, windows, taps, first, end; // copies; first, end: the part of the inner dim of this step
+bool is_last; // step
 
-// The part of the inner dim of this step.
-uint first_k(Numbers p) { return uint(push.step) * p.depth; }
-uint end_k(Numbers p) { return min(first_k(p) + p.depth, p.inner); }
+uint first_k(Numbers p) { return first; }
+uint end_k(Numbers p) { return end; }
 
-uint weight(Numbers p, uint o, uint i, uint tap) { return ((group * p.outs + o) * p.ins + i) * p.taps + tap; }
-uint in_x(Numbers p, uint n, uint i, uint cell) { return ((n * p.groups + group) * p.ins + i) * p.pixels + cell; }
-uint in_y(Numbers p, uint n, uint o, uint place) { return ((n * p.groups + group) * p.outs + o) * p.windows + place; }
-int cell_of(Numbers p, uint place, uint tap) { return POINTS != 0 ? int(place) : image_cell(p, place, tap); }
+uint weight(uint o, uint i, uint tap) { return ((group * outs + o) * ins + i) * taps + tap; }
+uint in_x(uint n, uint i, uint cell) { return ((n * groups + group) * ins + i) * pixels + cell; }
+uint in_y(uint n, uint o, uint place) { return ((n * groups + group) * outs + o) * windows + place; }
+int cell_of(uint place, uint tap) { return POINTS != 0 ? int(place) : image_cell(place, tap); }
 
 A left(Numbers p, uint row, uint k) {
-  if (OP == kForward) return load(operand(1), weight(p, row, k / p.taps, k % p.taps));
-  if (OP == kImage) return load(operand(1), weight(p, k / p.taps, row, k % p.taps));
-  return load(operand(0), in_y(p, k / p.windows, row, k % p.windows));
+  if (OP == kForward) return load(operand(1), weight(row, 0, k));
+  uint outer = over(k, OP == kImage ? taps : windows);
+  if (OP == kImage) return load(operand(1), weight(outer, row, k - outer * taps));
+  return load(operand(0), in_y(outer, row, k - outer * windows));
 }
 // The element of the right side; -1: padding.
-int right_at(Numbers p, uint k, uint column) {
-  if (OP == kForward) {
-    int cell = cell_of(p, column, k % p.taps);
-    return cell < 0 ? -1 : int(in_x(p, image, k / p.taps, uint(cell)));
+int right_at(uint k, uint column) {
+  if (OP == kWeights) {
+    uint n = over(k, windows), i = over(column, taps);
+    int cell = cell_of(k - n * windows, column - i * taps);
+    return cell < 0 ? -1 : int(in_x(n, i, uint(cell)));
   }
-  if (OP == kImage) {
-    int place = POINTS != 0 ? int(column) : place_of(p, column, k % p.taps);
-    return place < 0 ? -1 : int(in_y(p, image, k / p.taps, uint(place)));
-  }
-  int cell = cell_of(p, k % p.windows, column % p.taps);
-  return cell < 0 ? -1 : int(in_x(p, k / p.windows, column / p.taps, uint(cell)));
+  uint channel = over(k, taps), tap = k - channel * taps;
+  int at = POINTS != 0 ? int(column) : OP == kForward ? image_cell(column, tap) : place_of(column, tap);
+  return at < 0 ? -1 : int(OP == kForward ? in_x(image, channel, uint(at)) : in_y(image, channel, uint(at)));
 }
 uint64_t right_side() { return operand(OP == kWeights ? 1 : 0); }
 A right(Numbers p, uint k, uint column) {
-  int at = right_at(p, k, column);
+  int at = right_at(k, column);
   return at < 0 ? A(0) : load(right_side(), uint(at));
 }
 A sum_of(Numbers p, uint row, uint column, A sum) {
-  for (uint k = first_k(p); k < end_k(p); k++) {
-    int at = right_at(p, k, column);
+  for (uint k = first; k < end; k++) {
+    int at = right_at(k, column);
     if (at >= 0) sum = MULTIPLY_ADD(left(p, row, k), load(right_side(), uint(at)), sum);
   }
   return sum;
 }
-uint result(Numbers p, uint row, uint column) {
-  return OP == kForward ? in_y(p, image, row, column) : OP == kImage ? in_x(p, image, row, column)
-                                                                     : weight(p, row, 0, 0) + column;
+uint result(uint row, uint column) {
+  return OP == kForward ? in_y(image, row, column) : OP == kImage ? in_x(image, row, column) : weight(row, 0, 0) + column;
 }
-A started(Numbers p, uint row, uint column) { return push.step == 0 ? A(0) : Wide(SCRATCH).v[result(p, row, column)]; }
-void save(Numbers p, uint row, uint column, A sum) {
-  if (DIRECT == 0 && is_nan(sum)) sum = sum_of(p, row, column, started(p, row, column));
-  if (end_k(p) < p.inner) Wide(SCRATCH).v[result(p, row, column)] = sum;
-  else store(RESULT, result(p, row, column), sum);
+A started(Numbers p, uint row, uint column) { return push.step == 0 ? A(0) : Wide(SCRATCH).v[result(row, column)]; }
+void write(uint row, uint column, A sum) {
+  if (is_last) store(RESULT, result(row, column), sum);
+  else Wide(SCRATCH).v[result(row, column)] = sum;
 }
-V4 left4(Numbers p, uint row, uint k) { return V4(left(p, row, k), left(p, row, k + 1), left(p, row, k + 2), left(p, row, k + 3)); }
+void save(Numbers p, uint row, uint column, A sum);
+V4 left4(Numbers p, uint row, uint k) {
+  if (OP == kForward) return load4(operand(1), weight(row, 0, k));
+  return V4(left(p, row, k), left(p, row, k + 1), left(p, row, k + 2), left(p, row, k + 3));
+}
 V4 right4(Numbers p, uint k, uint column) {
+  if (POINTS != 0 && OP != kWeights) return load4(right_side(), uint(right_at(k, column)));
   return V4(right(p, k, column), right(p, k, column + 1), right(p, k, column + 2), right(p, k, column + 3));
 }
 #include "tiles.glsl"
 
-void enter(Numbers p, uint batch) {
-  image = batch / p.groups;
-  group = batch % p.groups;
+// Results of tiles that are NaN, by bits: computed once more, after the others, by one piece of code.
+uint64_t nans;
+uint nan_bit(uint row, uint column) { return (row / 16 % (4 * ROWS) * COLUMNS + column / 64 % COLUMNS) * 4 + column % 4; }
+void save(Numbers p, uint row, uint column, A sum) {
+  if (POINTS == 0 && is_nan(sum)) nans |= uint64_t(1) << nan_bit(row, column);
+  else write(row, column, sum);
+}
+void mend_nans(Numbers p) {
+  for (uint bit = 0; nans != 0; bit++, nans >>= 1) {
+    uint row = gl_WorkGroupID.y * 64 * ROWS + bit / (4 * COLUMNS) * 16 + gl_LocalInvocationID.y;
+    uint column = gl_WorkGroupID.x * 64 * COLUMNS + bit / 4 % COLUMNS * 64 + gl_LocalInvocationID.x * 4 + bit % 4;
+    if ((nans & 1) != 0) write(row, column, sum_of(p, row, column, started(p, row, column)));
+  }
+}
+void enter(uint batch) {
+  image = batch / groups;
+  group = batch % groups;
 }
 
 void main() {
   Numbers p = READ_NUMBERS;
+  read_window(p);
+  groups = p.groups;
+  ins = p.ins;
+  outs = p.outs;
+  pixels = p.pixels;
+  windows = p.windows;
+  taps = p.taps;
+  first = uint(push.step) * p.depth;
+  end = min(first + p.depth, p.inner);
+  is_last = end == p.inner;
   if (DIRECT != 0) {
-    uint thread = gl_LocalInvocationID.y * 16 + gl_LocalInvocationID.x, in_batch = p.rows * p.columns;
-    for (uint i = gl_WorkGroupID.x * 256 + thread; i < p.batches * in_batch; i += gl_NumWorkGroups.x * 256) {
-      enter(p, i / in_batch);
-      uint row = i % in_batch / p.columns, column = i % p.columns;
-      save(p, row, column, sum_of(p, row, column, started(p, row, column)));
+    uint thread = gl_LocalInvocationID.y * 16 + gl_LocalInvocationID.x, columns = p.columns, in_batch = p.rows * columns;
+    for (uint i = gl_WorkGroupID.x * 256 + thread, all = p.batches * in_batch; i < all; i += gl_NumWorkGroups.x * 256) {
+      enter(i / in_batch);
+      uint row = i % in_batch / columns, column = i % columns;
+      write(row, column, sum_of(p, row, column, started(p, row, column)));
     }
     return;
   }
-  for (uint batch = gl_WorkGroupID.z; batch < p.batches; batch += gl_NumWorkGroups.z) {
-    enter(p, batch);
+  for (uint batch = gl_WorkGroupID.z, all = p.batches; batch < all; batch += gl_NumWorkGroups.z) {
+    enter(batch);
+    nans = 0;
     multiply(p, p.rows, p.columns);
+    if (POINTS == 0) mend_nans(p);
   }
 }

@@ -1,30 +1,52 @@
 // window.glsl: window cells and image cells, as in plugins/reference/window.h. SIZES: numbers of the shader besides those of
-// the window, which ops/window.h writes. A cell is an offset in an image of any rank.
+// the window, which ops/window.h writes; WINDOW_ID: its first constant. A cell is an offset in an image of any rank.
+layout(constant_id = WINDOW_ID) const uint RANK = 2;
+layout(constant_id = WINDOW_ID + 1) const uint SMALL = 0; // numbers below 2^20, which over() divides in f32
 NUMBERS { SIZES; uint rank, image[kRank], window[kRank], places[kRank]; int stride[kRank], dil[kRank], lo[kRank], hi[kRank]; };
+// Copies in registers: each use of p would be a load.
+uint images[kRank], cells[kRank], places[kRank];
+int strides[kRank], dils[kRank], los[kRank];
+void read_window(Numbers p) {
+  for (uint d = 0; d < RANK; d++) {
+    images[d] = p.image[d];
+    cells[d] = p.window[d];
+    places[d] = p.places[d];
+    strides[d] = p.stride[d];
+    dils[d] = p.dil[d];
+    los[d] = p.lo[d];
+  }
+}
+// n / d. With 0.5 more, a quotient is farther from an integer than the error of a division in f32.
+uint over(uint n, uint d) { return SMALL != 0 ? uint((float(n) + 0.5) / float(d)) : n / d; }
 
 // The image cell that is cell `tap` of the window at `place`; -1: outside.
-int image_cell(Numbers p, uint place, uint tap) {
+int image_cell(uint place, uint tap) {
   int at = 0, step = 1;
-  for (int d = int(p.rank) - 1; d >= 0; d--) {
-    int z = int(place % p.places[d]) * p.stride[d] + int(tap % p.window[d]) * p.dil[d] - p.lo[d];
-    if (z < 0 || z >= int(p.image[d])) return -1;
+  bool inside = true;
+  for (int d = int(RANK) - 1; d >= 0; d--) {
+    uint of_place = over(place, places[d]), of_tap = over(tap, cells[d]);
+    int z = int(place - of_place * places[d]) * strides[d] + int(tap - of_tap * cells[d]) * dils[d] - los[d];
+    inside = inside && z >= 0 && z < int(images[d]);
     at += z * step;
-    step *= int(p.image[d]);
-    place /= p.places[d];
-    tap /= p.window[d];
+    step *= int(images[d]);
+    place = of_place;
+    tap = of_tap;
   }
-  return at;
+  return inside ? at : -1;
 }
 // The inverse: the place whose window cell `tap` is the image cell; -1: none.
-int place_of(Numbers p, uint cell, uint tap) {
+int place_of(uint cell, uint tap) {
   int at = 0, step = 1;
-  for (int d = int(p.rank) - 1; d >= 0; d--) {
-    int t = int(cell % p.image[d]) + p.lo[d] - int(tap % p.window[d]) * p.dil[d];
-    if (t < 0 || t % p.stride[d] != 0 || t / p.stride[d] >= int(p.places[d])) return -1;
-    at += t / p.stride[d] * step;
-    step *= int(p.places[d]);
-    cell /= p.image[d];
-    tap /= p.window[d];
+  bool found = true;
+  for (int d = int(RANK) - 1; d >= 0; d--) {
+    uint of_cell = over(cell, images[d]), of_tap = over(tap, cells[d]);
+    int t = int(cell - of_cell * images[d]) + los[d] - int(tap - of_tap * cells[d]) * dils[d];
+    int place = int(over(uint(max(t, 0)), uint(strides[d])));
+    found = found && t >= 0 && place * strides[d] == t && place < int(places[d]);
+    at += place * step;
+    step *= int(places[d]);
+    cell = of_cell;
+    tap = of_tap;
   }
-  return at;
+  return found ? at : -1;
 }
