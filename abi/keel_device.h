@@ -148,13 +148,18 @@ typedef struct keel_device { /* all functions NULL: one host-memory device that 
   KEEL_NULLABLE keel_rc (*segment_wrap)(keel_dev dev, uint32_t kind, void* memory, uint64_t bytes,
                                         keel_segment* out);
   KEEL_NULLABLE void (*segment_unwrap)(keel_dev dev, const keel_segment* segment);
+  /* Why device i computes this op for no element of this dtype, such as "the driver has no shaderFloat64",
+   * for `keel ops` and for errors; NULL: its impls decide. dtype is that of a type variable of the op. The
+   * text is constant. Any thread may call it, also before the device is open. */
+  KEEL_NULLABLE const char* (*lacks)(uint32_t i, const char* op, keel_dt dtype);
 } keel_device;
-KEEL_SEALED(keel_device, segment_unwrap);
+KEEL_SEALED(keel_device, lacks);
 /* The whole table of a host-memory device without lanes; each of the four functions may be NULL. */
-#define KEEL_HOST_DEVICE(count, info, open, close)                                                           \
-  {                                                                                                          \
-    (uint32_t)sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, count, info, open, close, NULL, NULL, NULL,      \
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
+#define KEEL_HOST_DEVICE(count, info, open, close)                                                      \
+  {                                                                                                     \
+    (uint32_t)sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, count, info, open, close, NULL, NULL, NULL, \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+        NULL, NULL                                                                                      \
   }
 
 #ifdef __cplusplus

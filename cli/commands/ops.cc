@@ -11,6 +11,16 @@
 namespace cli {
 namespace {
 
+std::string explain(const std::string& how) {
+  static const std::map<std::string, std::string> kKnown{{"alias", "no work: shares memory"},
+                                                         {"body", "its body: no impl of its own"},
+                                                         {"copies", "copies and fills: no impl of its own"},
+                                                         {"core", "Keel, on the host"},
+                                                         {"missing", "missing: neither impl nor body"}};
+  auto known = kKnown.find(how);
+  return known == kKnown.end() ? how : known->second;
+}
+
 // One row per op and implementation: "add  f32 f64  own loop".
 void print_device_ops(const Json& ops) {
   std::vector<std::vector<std::string>> rows{{"op", "types", "how"}};
@@ -20,7 +30,7 @@ void print_device_ops(const Json& ops) {
       std::string& list = types[cell(how)];
       list += (list.empty() ? "" : " ") + type;
     }
-    for (const auto& [how, list] : types) rows.push_back({cell(o.at("name")), list, how});
+    for (const auto& [how, list] : types) rows.push_back({cell(o.at("name")), list, explain(how)});
   }
   print_table(rows);
 }

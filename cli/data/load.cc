@@ -246,29 +246,17 @@ const Entry& pick_entry(const Model& model, const std::string& name) {
   throw Fail(kUsage, "no entry \"" + name + "\"; the file has " + join(names, ", "), closest(name, names));
 }
 
-// Loads no driver of other devices.
-bool has_device(const keel::Context& context, const std::string& name) {
-  try {
-    context.report("devices:" + name);
-    return true;
-  } catch (const keel::Error&) {
-    return false;
-  }
-}
-
 std::string pick_device(const keel::Context& context, const std::string& name) {
   const std::string wanted = name.empty() ? "cpu" : name;
-  if (has_device(context, wanted)) return wanted;
-  std::vector<std::string> devices = at(Stage::kDevice, [&] { return context.devices(); });
-  std::string list = devices.empty() ? "none" : join(devices, ", ");
-  if (name.empty() && devices.size() == 1) return devices[0];
-  if (name.empty())
-    throw Fail(kDevice, "no device chosen; devices found: " + list,
-               devices.empty() ? "keel doctor lists the plugins found and why they were refused"
-                               : "choose with -d DEVICE");
-  std::string hint = closest(name, devices);
-  throw Fail(kDevice, "no device \"" + name + "\"; devices found: " + list,
-             hint.empty() ? "keel doctor lists the plugins found and why they were refused" : hint);
+  try {
+    context.report("devices:" + wanted);  // loads no driver of other devices
+    return wanted;
+  } catch (const keel::Error& e) {
+    std::vector<std::string> devices = at(Stage::kDevice, [&] { return context.devices(); });
+    if (name.empty() && devices.size() == 1) return devices[0];
+    std::string hint = name.empty() && !devices.empty() ? "choose with -d DEVICE" : closest(name, devices);
+    throw Fail(kDevice, e.what(), hint.empty() ? e.hint() : hint);
+  }
 }
 
 keel::Options pass_options(const Args& args) {

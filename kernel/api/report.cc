@@ -8,44 +8,28 @@
 namespace keel {
 namespace {
 
+void Text(Json& json, const char* key, std::string_view text) { json.Key(key).String(text); }
+
 void ReportPlugins(Context& c, Json& json) {
   constexpr const char* kVerdicts[] = {"taken", "refused", "skipped"};
   json.Objects(c.registry.Attempts(), [&](const Attempt& a) {
-    json.Key("path").String(a.path);
-    json.Key("source").String(a.source);
-    json.Key("verdict").String(kVerdicts[static_cast<int>(a.verdict)]);
-    json.Key("reason").String(a.reason);
+    Text(json, "path", a.path);
+    Text(json, "source", a.source);
+    Text(json, "verdict", kVerdicts[static_cast<int>(a.verdict)]);
+    Text(json, "reason", a.reason);
   });
 }
 
-// "" if it is not known.
-std::string UuidText(const uint8_t (&uuid)[16]) {
-  std::string text;
-  bool known = false;
-  for (int i = 0; i < 16; i++) {
-    constexpr const char* kDigits = "0123456789abcdef";
-    if (i >= 4 && i <= 10 && i % 2 == 0) text += '-';
-    text += {kDigits[uuid[i] >> 4], kDigits[uuid[i] & 15]};
-    known = known || uuid[i];
-  }
-  return known ? text : "";
-}
-
 void ReportDevice(Device& device, Json& json) {
-  json.Key("name").String(device.name());
-  json.Key("plugin").String(device.plugin().name);
-  json.Key("version").String(device.plugin().version);
-  json.Key("about").String(device.plugin().about);
-  keel_device_info info{};
-  info.struct_size = sizeof info;
-  if (device.plugin().device.info &&
-      device.plugin().device.info(&HostTable(), device.index(), &info) == KEEL_OK) {
-    info.description[sizeof info.description - 1] = 0;
-    json.Key("description").String(info.description);
+  Text(json, "name", device.name());
+  Text(json, "plugin", device.plugin().name);
+  Text(json, "version", device.plugin().version);
+  Text(json, "about", device.plugin().about);
+  if (keel_device_info info; device.Describe(&info)) {
+    Text(json, "description", info.description);
     json.Key("memory").Int(static_cast<int64_t>(info.memory));
-    info.capabilities[sizeof info.capabilities - 1] = 0;
-    json.Key("capabilities").String(info.capabilities);
-    json.Key("uuid").String(UuidText(info.uuid));
+    Text(json, "capabilities", info.capabilities);
+    Text(json, "uuid", UuidText(info.uuid));
     json.Key("software").Bool(info.flags & KEEL_DEVICE_SOFTWARE);
   }
   absl::Status status = device.Open().status();
@@ -56,25 +40,26 @@ void ReportDevice(Device& device, Json& json) {
 void ReportImporters(Context& c, Json& json) {
   json.Objects(c.registry.Importers(), [&](const auto& of) {
     const auto& [plugin, importer] = of;
-    json.Key("name").String(importer->name);
-    json.Key("extensions").String(importer->extensions ? importer->extensions : "");
-    json.Key("plugin").String(plugin->name);
+    Text(json, "name", importer->name);
+    Text(json, "extensions", importer->extensions ? importer->extensions : "");
+    Text(json, "plugin", plugin->name);
   });
 }
 
 void ReportPasses(Context& c, Json& json) {
   json.Objects(c.registry.Passes(), [&](const Pass& pass) {
     const keel_pass& p = pass.table;
-    json.Key("name").String(p.name);
-    json.Key("about").String(p.about ? p.about : "");
-    json.Key("plugin").String(pass.plugin->name);
-    json.Key("phase").String(p.phase == KEEL_PHASE_CANON    ? "canon"
-                             : p.phase == KEEL_PHASE_PLACED ? "placed"
-                                                            : "lower");
+    Text(json, "name", p.name);
+    Text(json, "about", p.about ? p.about : "");
+    Text(json, "plugin", pass.plugin->name);
+    Text(json, "phase",
+         p.phase == KEEL_PHASE_CANON    ? "canon"
+         : p.phase == KEEL_PHASE_PLACED ? "placed"
+                                        : "lower");
     json.Key("level").Int(p.level);
     json.Key("exactness").Int(p.exactness);
-    json.Key("after").String(p.after ? p.after : "");
-    json.Key("before").String(p.before ? p.before : "");
+    Text(json, "after", p.after ? p.after : "");
+    Text(json, "before", p.before ? p.before : "");
     if (std::string why = c.passes.Disabled(p.name); !why.empty()) json.Key("disabled").String(why);
   });
 }
@@ -82,7 +67,7 @@ void ReportPasses(Context& c, Json& json) {
 // The source of the gradient, and the values that the gradient of each operand reads.
 void WriteVjp(const OpDef& op, Json& json) {
   constexpr const char* kKinds[] = {"none", "rule", "body", "missing"};
-  json.Key("vjp").String(kKinds[static_cast<int>(VjpOf(op))]);
+  Text(json, "vjp", kKinds[static_cast<int>(VjpOf(op))]);
   if (VjpOf(op) != Vjp::kRule) return;
   std::vector<OperandInfo> operands = OpOperands(op);
   std::vector<ResultInfo> results = OpResults(op);
@@ -100,21 +85,25 @@ void WriteVjp(const OpDef& op, Json& json) {
 }
 
 void WriteOp(const OpDef& op, Json& json) {
-  json.Key("name").String(OpName(op));
+  Text(json, "name", OpName(op));
   json.Key("version").Int(OpVersion(op));
-  json.Key("doc").String(OpDoc(op));
+  Text(json, "doc", OpDoc(op));
   json.Key("traits").BeginArray();
   for (std::string_view trait : TraitNames(op)) json.String(trait);
   json.EndArray();
   json.Objects("operands", OpOperands(op), [&](const OperandInfo& o) {
-    json.Key("name").String(o.name).Key("pattern").String(o.pattern);
+    Text(json, "name", o.name);
+    Text(json, "pattern", o.pattern);
     json.Key("optional").Bool(o.optional).Key("variadic").Bool(o.variadic);
   });
   json.Objects("attributes", OpAttrs(op), [&](const AttrInfo& a) {
-    json.Key("name").String(a.name).Key("type").String(a.type).Key("default").String(a.default_text);
+    Text(json, "name", a.name);
+    Text(json, "type", a.type);
+    Text(json, "default", a.default_text);
   });
   json.Objects("results", OpResults(op), [&](const ResultInfo& r) {
-    json.Key("name").String(r.name).Key("pattern").String(r.pattern);
+    Text(json, "name", r.name);
+    Text(json, "pattern", r.pattern);
   });
   json.Key("body").Bool(HasBody(op));
   WriteVjp(op, json);
@@ -132,14 +121,17 @@ void WriteTypes(const OpDef& op, Json& json) {
 
 std::string ImplFor(const Device& device, const std::vector<Impl>* rows, const OpDef& op,
                     std::span<const std::pair<std::string, DType>> types) {
-  if (rows)
+  const char* why = WhyLacking(device, op, types);
+  if (rows && !why)
     for (const Impl& impl : *rows)
       if (Supports(impl, OpVersion(op), types))
         return absl::StrCat(impl.table.name ? impl.table.name : impl.plugin->name,
                             impl.table.flags & KEEL_IMPL_THREAD_BITS ? " (other threads, other bits)" : "");
   if (IsControl(op) || IsCore(op)) return "core";
   if (!device.host_memory() && HasMovesImpl(op)) return "copies";
-  return HasBody(op) || IsTypedByGraph(op) ? "body" : Has(op, Trait::kAlias) ? "alias" : "missing";
+  if (Has(op, Trait::kAlias)) return "alias";
+  if (why) return std::string("missing: ") + why;
+  return HasBody(op) || IsTypedByGraph(op) ? "body" : "missing";
 }
 
 // By dtype of the op's first type variable; an op without one has a single row "any".
@@ -147,13 +139,13 @@ void WriteImpls(const Device& device, const OpDef& op, Json& json) {
   auto found = device.plugin().impls.find(std::string(OpName(op)));
   const std::vector<Impl>* rows = found == device.plugin().impls.end() ? nullptr : &found->second;
   auto types = OpTypes(op);
+  const bool typed = !types.empty();
+  const DType any = DType::kNone;
   json.Key("impls").BeginObject();
-  if (types.empty()) json.Key("any").String(ImplFor(device, rows, op, {}));
-  if (!types.empty())
-    for (DType d : types[0].second) {
-      const std::pair<std::string, DType> first[] = {{types[0].first, d}};
-      json.Key(Name(d)).String(ImplFor(device, rows, op, first));
-    }
+  for (DType d : typed ? std::span<const DType>(types[0].second) : std::span(&any, 1)) {
+    const std::pair<std::string, DType> first(typed ? types[0].first : "", d);
+    json.Key(typed ? Name(d) : "any").String(ImplFor(device, rows, op, {&first, typed}));
+  }
   json.EndObject();
 }
 

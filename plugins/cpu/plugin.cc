@@ -9,6 +9,7 @@
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/parallel/lanes.h"
 #include "plugins/cpu/simd/simd.h"
+#include "sdk/plugin/table.h"
 
 namespace keel_cpu {
 namespace {
@@ -50,21 +51,8 @@ constexpr keel_device kDevice = [] {
   d.cost = Cost;
   return d;
 }();
-const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
-                             "cpu",
-                             "0.1.0",
-                             "CPU device: oneDNN and vectorised loops",
-                             &kDevice,
-                             impls.data(),
-                             static_cast<uint32_t>(impls.size()),
-                             sizeof(keel_impl),
-                             nullptr,
-                             nullptr,
-                             0,
-                             0,
-                             nullptr,
-                             0,
-                             0};
+const keel_plugin kPlugin = keel::plugin::device_plugin(
+    "cpu", "0.1.0", "CPU device: oneDNN and vectorised loops", &kDevice, impls.data(), impls.size());
 
 }  // namespace
 

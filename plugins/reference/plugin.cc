@@ -2,6 +2,7 @@
 #include <array>
 
 #include "families.h"
+#include "sdk/plugin/table.h"
 
 namespace {
 
@@ -26,21 +27,9 @@ constexpr keel_device kDevice = KEEL_HOST_DEVICE(nullptr, nullptr, nullptr, null
 // order does not matter.
 const keel_plugin& description() {
   static const Table table;
-  static const keel_plugin plugin = {KEEL_PLUGIN_HEADER,
-                                     "reference",
-                                     "0.1.0",
-                                     "reference device: every primitive op for every dtype, simple and slow",
-                                     &kDevice,
-                                     table.impls.data(),
-                                     static_cast<uint32_t>(table.size),
-                                     sizeof(keel_impl),
-                                     nullptr,
-                                     nullptr,
-                                     0,
-                                     0,
-                                     nullptr,
-                                     0,
-                                     0};
+  static const keel_plugin plugin = keel::plugin::device_plugin(
+      "reference", "0.1.0", "reference device: every primitive op for every dtype, simple and slow", &kDevice,
+      table.impls.data(), table.size);
   return plugin;
 }
 

@@ -134,6 +134,13 @@ Optional OptionalFeatures(VkPhysicalDevice device) {
           HasSubgroups(device)};
 }
 
+const char* Lack(const Optional& has, bool f64, bool storage8, bool storage16) {
+  if (f64 && !has.f64) return "the driver has no shaderFloat64";
+  if (storage8 && !has.storage8) return "the driver has no storageBuffer8BitAccess";
+  if (storage16 && !has.storage16) return "the driver has no storageBuffer16BitAccess";
+  return nullptr;
+}
+
 Families ChooseFamilies(const Api& api, VkPhysicalDevice device) {
   uint32_t n = 0;
   api.GetPhysicalDeviceQueueFamilyProperties(device, &n, nullptr);

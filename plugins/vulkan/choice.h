@@ -36,6 +36,9 @@ struct Optional {
 };
 Optional OptionalFeatures(VkPhysicalDevice device);
 
+// The first of these features that the driver lacks, as a sentence, or NULL.
+const char* Lack(const Optional& has, bool f64, bool storage8, bool storage16);
+
 // Queue families for compute and for transfers (a family of its own if there is one). compute is UINT32_MAX
 // if no family computes. transfer_index: number of the queue in its family.
 struct Families {

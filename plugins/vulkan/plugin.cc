@@ -1,7 +1,8 @@
 // plugin.cc: the device table and the table of impls.
 #include "guard.h"
-#include "ops/ops.h"
+#include "ops/shader_op.h"
 #include "recording.h"
+#include "sdk/plugin/table.h"
 
 namespace vulkan {
 namespace {
@@ -16,6 +17,31 @@ keel_rc Info(const keel_host*, uint32_t i, keel_device_info* out) {
   Describe(vk().devices[i], out);
   out->dl_id = static_cast<int32_t>(i);
   return KEEL_OK;
+}
+
+const Impls& AllImpls() {
+  static const Impls impls = [] {
+    Impls all;
+    for (auto family :
+         {ElementwiseImpls(), MatmulImpls(), ReduceImpls(), LineImpls(), GatherImpls(), ScatterImpls(),
+          NormImpls(), CopyImpls(), NumberImpls(), PoolImpls(), ConvImpls(), AttentionImpls()})
+      all.insert(all.end(), family.begin(), family.end());
+    return all;
+  }();
+  return impls;
+}
+
+// An op without impl runs as ops that compute.
+const char* Lacks(uint32_t i, const char* op, keel_dt dtype) {
+  const Optional has = OptionalFeatures(vk().devices[i]);
+  keel_tensor t = {};
+  t.dtype = {static_cast<uint8_t>(dtype), static_cast<uint8_t>(dtype >> 8), 1};
+  for (const keel_impl& impl : AllImpls()) {
+    if (std::string_view(impl.op) != op) continue;
+    if (impl.match == Guarded<MatchWidths>) return LackOfWidth(has, t);
+    if (impl.match != Guarded<MatchNumbers>) return LackOfElementwise(has, op, dtype);
+  }
+  return LackOfNumbers(has, t);
 }
 
 constexpr keel_device kDevice = {
@@ -45,32 +71,13 @@ constexpr keel_device kDevice = {
     .timestamp = Guarded<Timestamp>,
     .segment_wrap = nullptr,
     .segment_unwrap = nullptr,
+    .lacks = Guarded<Lacks>,
 };
 
 const keel_plugin& Description() {
-  static const std::vector<keel_impl> impls = [] {
-    std::vector<keel_impl> all;
-    for (auto family :
-         {ElementwiseImpls(), MatmulImpls(), ReduceImpls(), LineImpls(), GatherImpls(), ScatterImpls(),
-          NormImpls(), CopyImpls(), NumberImpls(), PoolImpls(), ConvImpls(), AttentionImpls()})
-      all.insert(all.end(), family.begin(), family.end());
-    return all;
-  }();
-  static const keel_plugin plugin = {KEEL_PLUGIN_HEADER,
-                                     "vulkan",
-                                     "0.1.0",
-                                     "devices with Vulkan 1.3: GPUs, and processors by lavapipe",
-                                     &kDevice,
-                                     impls.data(),
-                                     static_cast<uint32_t>(impls.size()),
-                                     sizeof(keel_impl),
-                                     nullptr,
-                                     nullptr,
-                                     0,
-                                     0,
-                                     nullptr,
-                                     0,
-                                     0};
+  static const keel_plugin plugin = keel::plugin::device_plugin(
+      "vulkan", "0.1.0", "devices with Vulkan 1.3: GPUs, and processors by lavapipe", &kDevice,
+      AllImpls().data(), AllImpls().size());
   return plugin;
 }
 

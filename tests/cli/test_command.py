@@ -49,7 +49,7 @@ def test_unknown_names_come_with_a_suggestion(keel, graph):
     assert 'did you mean "x"' in keel("run", graph(), "-i", "X=1,2", code=2).err
     assert "main" in keel("run", graph(), "-i", "x=1,2", "--entry", "mian", code=2).err
     err = keel("run", graph(), "-i", "x=1,2", "-d", "nowhere", code=4).err
-    assert "nowhere" in err and "devices found" in err
+    assert "nowhere" in err and "available devices" in err
     assert 'did you mean "run"' in keel("rum", graph(), code=2).err
     assert "twice" in keel("run", graph(), "-i", "x=1,2", "-i", "x=1,2", code=2).err
 

@@ -95,7 +95,8 @@ constexpr keel_device kDevice = {sizeof(keel_device),
                                  kSpared<RecordingFree>,
                                  nullptr,
                                  kSpared<SegmentWrap>,
-                                 kSpared<SegmentUnwrap>};
+                                 kSpared<SegmentUnwrap>,
+                                 nullptr};
 
 const keel_plugin& description() {
   if (const char* seed = std::getenv("KEEL_HOSTILE_SEED")) control().seed = std::strtoull(seed, nullptr, 10);

@@ -165,3 +165,10 @@ def test_command_line(tmp_path):
         bad = keel(*run, *flags)
         assert bad.returncode != 0 and message in bad.stderr, (flags, bad.returncode, bad.stderr)
     assert sys.executable
+
+
+def test_a_text_that_several_devices_match_is_an_error():
+    module = hostile.context(1).parse(text())
+    with pytest.raises(keel_abi.KeelError, match='several devices match "hostile:Random ORDER"; available devices: hostile:0, hostile:1') as e:
+        session(None, module, "hostile:Random ORDER")
+    assert e.value.code == "NOT_FOUND"

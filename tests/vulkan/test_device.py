@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 
+import pytest
 from vulkan_build import BARE, BUILD, PLUGIN, reasons
 
 import keel
@@ -23,6 +24,31 @@ def test_keel_devices_marks_the_same_hardware(loaded):
     text = {line.split()[0]: line for line in lines}
     assert "same hardware as null:0" in text["vulkan:0"] and "same hardware as vulkan:0" in text["null:0"], lines
     assert {name for name, line in text.items() if "same hardware" in line} == {"vulkan:0", "null:0"}
+
+
+def test_a_device_is_named_by_a_part_of_its_description_or_uuid(loaded):
+    info, = [d for d in json.loads(keel.report("devices")) if d["name"] == "vulkan:0"]
+    word = max(info["description"].split(), key=len)
+    for text in (word, word.upper(), word[:4], info["description"], info["uuid"], info["uuid"][:13], info["uuid"].upper()):
+        with keel.device(f"vulkan:{text}"):
+            assert str((keel.array([1.0]) + 1.0).device) == "vulkan:0", text
+    for text in (word[:3], "none such", "1", "1234", ""):
+        with pytest.raises(keel.DeviceError, match=f'no device "vulkan:{text}"; available devices: .*vulkan:0'):
+            with keel.device(f"vulkan:{text}"):
+                keel.array([1.0]) + 1.0
+
+
+def test_the_command_takes_a_part_of_a_name_too(loaded, tmp_path):
+    word = max(json.loads(keel.report("devices:vulkan"))[0]["description"].split(), key=len)
+    (tmp_path / "f.keel").write_text("keel 1\nfn @main(x: f32[n]) -> y: f32[n] {\n  y = add(x, x)\n  return y\n}\nentry main = @main (x) -> (y)\n")
+    env = os.environ | {"KEEL_PLUGIN_PATH": str(PLUGIN.parent)}
+
+    def run(device):
+        return subprocess.run([BUILD / "bin" / "keel", "run", tmp_path / "f.keel", "-d", device, "-i", "x=1,2"], capture_output=True, text=True,
+                              env=env, timeout=60)
+    assert "[2, 4]" in run(f"vulkan:{word}").stdout
+    wrong = run("vulkan:none such")
+    assert wrong.returncode == 4 and 'no device "vulkan:none such"; available devices: ' in wrong.stderr
 
 
 def test_no_vulkan_device_is_the_default(loaded):

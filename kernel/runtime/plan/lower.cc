@@ -165,8 +165,9 @@ class Lowering : public BodySink {
       out_.values[v].name = names.empty() ? "" : names[0];
       return std::vector<Value>{v};
     }
-    std::string what =
-        absl::StrCat(std::string(OpName(op)), " (", DescribeTypes(inferred, step.in_dtypes), ")");
+    std::string types = DescribeTypes(inferred, step.in_dtypes);
+    if (const char* why = WhyLacking(*out_.device, op, inferred.types)) types.append("; ").append(why);
+    std::string what = absl::StrCat(std::string(OpName(op)), " (", types, ")");
     missing_[what]++;
     if (options_.probe) out_.lacking[node_].insert(what);
     return AddResults(inferred, names);

@@ -24,4 +24,13 @@ absl::StatusOr<const Impl*> ChooseImpl(Device& device, const OpDef& op, const In
   return nullptr;
 }
 
+const char* WhyLacking(const Device& device, const OpDef& op,
+                       std::span<const std::pair<std::string, DType>> types) {
+  const auto lacks = device.plugin().device.lacks;
+  const char* why = nullptr;
+  for (const auto& [variable, dtype] : types)
+    if (lacks && !why) why = lacks(device.index(), OpName(op).data(), Info(dtype).code);  // a std::string's
+  return why;
+}
+
 }  // namespace keel

@@ -1,4 +1,6 @@
 // device.cc: opens a device on first use.
+#include <cstring>
+
 #include "kernel/runtime/plugin/host.h"
 
 namespace keel {
@@ -28,6 +30,35 @@ absl::StatusOr<keel_dev> Device::Open() {
   opened->plugin = plugin_;
   opened_ = std::move(opened);
   return opened_->handle;
+}
+
+bool Device::Describe(keel_device_info* out) const {
+  *out = {};
+  out->struct_size = sizeof *out;
+  const auto info = plugin_->device.info;
+  if (!info || info(&HostTable(), index_, out)) return false;
+  out->description[sizeof out->description - 1] = 0;
+  out->capabilities[sizeof out->capabilities - 1] = 0;
+  return true;
+}
+
+bool Device::Has(const char* text) const {
+  keel_device_info info;
+  return Describe(&info) &&
+         (strcasestr(info.description, text) || strcasestr(UuidText(info.uuid).c_str(), text));
+}
+
+std::string UuidText(const uint8_t (&uuid)[16]) {
+  char text[37], *end = text;
+  bool known = false;
+  for (int i = 0; i < 16; i++) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    if (i >= 4 && i <= 10 && i % 2 == 0) *end++ = '-';
+    *end++ = kDigits[uuid[i] >> 4];
+    *end++ = kDigits[uuid[i] & 15];
+    known = known || uuid[i];
+  }
+  return {text, known ? end : text};
 }
 
 absl::StatusOr<std::shared_ptr<Accelerator>> Device::OpenAccelerator(MakeAccelerator make) {

@@ -198,17 +198,28 @@ std::vector<std::unique_ptr<Device>>& Registry::Count(Loaded& loaded) {
 absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
   std::lock_guard lock(mutex_);
   const std::string wanted = name.substr(0, name.find(':'));
+  const char* text = name.c_str() + wanted.size();  // ":TEXT", or ""
   std::string why;
+  std::vector<std::string> names;
+  Device* found = nullptr;
   for (Loaded& loaded : plugins_) {
     if (loaded.plugin->name != wanted) continue;
-    for (const auto& device : Count(loaded))
+    for (const auto& device : Count(loaded)) {
       if (device->name() == name || device->name() == name + ":0") return device.get();
+      if (strlen(text) <= 4 || !device->Has(text + 1)) continue;
+      found = device.get();
+      names.push_back(found->name());
+    }
     why = loaded.why;
   }
-  std::vector<std::string> names;
-  for (Device* device : Devices()) names.push_back(device->name());
-  absl::Status error = NotFound(
-      "no device \"", name, "\"; available devices: ", names.empty() ? "none" : absl::StrJoin(names, ", "));
+  if (names.size() == 1) return found;
+  const char* fault = "several devices match \"";
+  if (names.empty()) {
+    fault = "no device \"";
+    for (Device* device : Devices()) names.push_back(device->name());
+  }
+  absl::Status error =
+      NotFound(fault, name, "\"; available devices: ", names.empty() ? "none" : absl::StrJoin(names, ", "));
   if (!why.empty()) return Annotate(error, kErrorHint, absl::StrCat("plugin ", wanted, ": no device: ", why));
   return Annotate(error, kErrorHint,
                   names.empty()

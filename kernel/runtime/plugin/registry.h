@@ -48,6 +48,14 @@ struct Plugin {
   HashMap<std::string, std::vector<Impl>> impls;              // by op, best first
 };
 
+class Device;
+// Why the device lacks the op for one of the types, as its plugin reports it; null: unknown.
+const char* WhyLacking(const Device& device, const OpDef& op,
+                       std::span<const std::pair<std::string, DType>> types);
+
+// "" if it is not known.
+std::string UuidText(const uint8_t (&uuid)[16]);
+
 // An open device; closed by its last user.
 struct OpenedDevice {
   std::shared_ptr<const Plugin> plugin;
@@ -68,6 +76,10 @@ class Device {
   uint32_t index() const { return index_; }
   bool host_memory() const { return plugin_->device.flags & KEEL_DEVICE_HOST_MEMORY; }
   absl::StatusOr<keel_dev> Open();
+  // False: the plugin describes no devices.
+  bool Describe(keel_device_info* out) const;
+  // Whether the text is part of its description or UUID, in upper or lower case.
+  bool Has(const char* text) const;
   // The accelerator of kernel/runtime/device; created by the first caller.
   using MakeAccelerator =
       absl::StatusOr<std::shared_ptr<Accelerator>> (*)(std::shared_ptr<const OpenedDevice>);
@@ -102,7 +114,8 @@ class Registry {
   // All or nothing.
   absl::StatusOr<const Plugin*> Add(const keel_plugin* table, const std::string& path);
 
-  // "cpu" means "cpu:0". NotFound lists the available devices.
+  // "cpu" means "cpu:0"; "vulkan:TEXT", at least 4 characters, is the one device whose description or UUID
+  // contains the text. NotFound lists the available devices.
   absl::StatusOr<Device*> FindDevice(const std::string& name);
   // With host memory; null: there is none.
   Device* FirstHostDevice();

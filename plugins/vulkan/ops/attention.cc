@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "op.h"
+#include "shader_op.h"
 
 namespace vulkan {
 namespace {

@@ -1,5 +1,5 @@
 // copy.cc: ops that move elements: the result's dims are read from the operand by strides; concat and split.
-#include "op.h"
+#include "shader_op.h"
 
 namespace vulkan {
 namespace {

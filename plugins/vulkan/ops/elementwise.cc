@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "ops.h"
+#include "node.h"
 #include "plugins/vulkan/spirv/kernel.h"
 #include "sdk/plugin/strides.h"
 
@@ -16,9 +16,10 @@ using keel_spirv::KernelSpec;
 
 constexpr uint64_t kElements = 4;  // of a thread: 1 takes a third longer on lavapipe
 
-bool Computes(keel_dev d, keel_dt dt) {
-  const uint32_t bits = dt >> 8 & 255;
-  return (bits != 8 || d->has.storage8) && (bits != 16 || d->has.storage16) && (dt != KEEL_F64 || d->has.f64);
+const char* LackOfDtypes(const Optional& has, const Body& body) {
+  for (keel_dt dt : body.dtypes)
+    if (const char* why = Lack(has, dt == KEEL_F64, (dt >> 8 & 255) == 8, (dt >> 8 & 255) == 16)) return why;
+  return nullptr;
 }
 
 std::optional<Body> RandomBody(Node& node) {
@@ -42,7 +43,7 @@ bool HaveSameDims(const std::vector<keel_tensor>& results) {
 int32_t Match(keel_dev d, const keel_host* host, const keel_node* of) {
   Node node(host, of);
   const std::optional<Body> body = BodyOf(node);
-  return body && std::ranges::all_of(body->dtypes, [&](keel_dt dt) { return Computes(d, dt); });
+  return body && !LackOfDtypes(d->has, *body);
 }
 
 // Numbers of the kernel, as kernel.h says; sets how it finds its operands.
@@ -72,9 +73,7 @@ keel_rc Layout(Node& node, const keel_tensor& result, KernelSpec* spec, Numbers*
 
 keel_rc Generate(keel_dev d, const Node& node, const KernelSpec& spec, std::vector<uint32_t>* words) {
   keel_spirv::Kernel kernel = keel_spirv::MakeKernel(spec);
-  const char* why = !kernel.error.empty()           ? kernel.error.c_str()
-                    : kernel.float64 && !d->has.f64 ? "the device has no shaderFloat64"
-                                                    : nullptr;
+  const char* why = kernel.error.empty() ? Lack(d->has, kernel.float64, false, false) : kernel.error.c_str();
   if (why)
     return node.host->fail(KEEL_UNIMPLEMENTED,
                            (std::string(node.host->node_op(node.node)) + ": " + why).c_str());
@@ -115,6 +114,13 @@ keel_rc PrepareKernel(keel_dev d, const keel_host* host, const keel_node* of, ke
 
 }  // namespace
 
+const char* LackOfElementwise(const Optional& has, const char* op, keel_dt dtype) {
+  const KernelSpec spec = std::string_view(op) == "random" ? keel_spirv::RandomSpec("random.uniform", dtype)
+                                                           : keel_spirv::OneOpSpec(op, dtype);
+  if (const char* why = LackOfDtypes(has, spec.body)) return why;
+  return Lack(has, MakeKernel(spec).float64, false, false);
+}
+
 Impls ElementwiseImpls() {
   Impls all;
   const auto add = [&all](const char* op) {
@@ -123,7 +129,8 @@ Impls ElementwiseImpls() {
   for (const auto& op : keel::plugin::kScalarOps) add(op.name);
   for (const auto& op : keel_spirv::OwnOps()) add(op.name);
   add("call");
-  add("random");
+  all.push_back(Row<PrepareKernel, Match>("random", nullptr, "generated shader; normal needs shaderFloat64",
+                                          KEEL_IMPL_INPLACE));
   return all;
 }
 

@@ -1,5 +1,5 @@
 // gather.cc: gather, gather_elements, gather_nd. An index out of range is stored in the fault bytes.
-#include "op.h"
+#include "shader_op.h"
 
 namespace vulkan {
 namespace {

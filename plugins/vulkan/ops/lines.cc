@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "op.h"
+#include "shader_op.h"
 
 namespace vulkan {
 namespace {

@@ -1,6 +1,6 @@
 // norm.cc: composites that read a row several times: softmax, log_softmax, log_sum_exp, layer_norm, rms_norm;
 // batch_norm. Softmax of f64 runs its body: GLSL has no exp of doubles.
-#include "op.h"
+#include "shader_op.h"
 
 namespace vulkan {
 namespace {

@@ -1,5 +1,5 @@
 // number.cc: ops that make elements from their index: iota, dim, one_hot.
-#include "op.h"
+#include "shader_op.h"
 
 namespace vulkan {
 namespace {

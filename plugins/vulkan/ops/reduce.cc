@@ -1,7 +1,7 @@
 // reduce.cc: reductions along any axes.
 #include <algorithm>
 
-#include "op.h"
+#include "shader_op.h"
 
 namespace vulkan {
 namespace {

@@ -2,7 +2,7 @@
 // fault bytes.
 #include <algorithm>
 
-#include "op.h"
+#include "shader_op.h"
 
 namespace vulkan {
 namespace {

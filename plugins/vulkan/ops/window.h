@@ -3,7 +3,7 @@
 #define KEEL_PLUGINS_VULKAN_WINDOW_H
 #include <algorithm>
 
-#include "op.h"
+#include "shader_op.h"
 
 namespace vulkan {
 

@@ -75,7 +75,7 @@ A lesser(A a, A b) {
   if (is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
   return b < a || (a == b && is_negative_zero(b)) ? b : a;
 }
-// From the bits of a number in 64 bits (ops/op.h).
+// From the bits of a number in 64 bits (ops/shader_op.h).
 A from_bits(uint64_t bits) {
 #if BYTES == 8 && defined(FLOATING)
   return packDouble2x32(unpackUint2x32(bits));

@@ -1,6 +1,6 @@
 // scatter.comp: scatter_add and scatter_nd: y[outer, place of row r, inner] is combined with u[outer, r, inner], in the order of
 // r. A thread owns one inner element of a range of places, and goes through all rows, so the order is that of the rows. An
-// index out of range is a fault. A step takes `batch` rows (kMostIterations in ops/op.h).
+// index out of range is a fault. A step takes `batch` rows (kMostIterations in ops/shader_op.h).
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "op.glsl"

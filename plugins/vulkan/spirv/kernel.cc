@@ -161,6 +161,22 @@ const std::vector<keel::plugin::OwnOp>& OwnOps() {
   return own;
 }
 
+KernelSpec OneOpSpec(std::string_view name, keel_dt dtype) {
+  using keel::plugin::OpClass;
+  const keel::plugin::ScalarOp* op = keel::plugin::find_scalar_op(name);
+  const bool own = std::ranges::any_of(OwnOps(), [&](const auto& each) { return name == each.name; });
+  if (!op && !own) return {};
+  const OpClass kind = op ? op->op_class : OpClass::kArithmetic;
+  const uint32_t arity = op ? op->arity : name == "clamp" ? 3 : 1;
+  KernelSpec s;
+  for (uint32_t i = 0; i < arity; i++) s.reads.push_back(i);
+  s.body = {std::vector<keel_dt>(arity + 1, dtype), arity, {{std::string(name), s.reads, arity, 0}}, {arity}};
+  if (kind == OpClass::kSelect) s.body.dtypes[0] = KEEL_BOOL;
+  if (kind == OpClass::kCompare || kind == OpClass::kLogic || kind == OpClass::kTest)
+    s.body.dtypes[arity] = KEEL_BOOL;
+  return s;
+}
+
 KernelSpec RandomSpec(const char* kind, keel_dt dtype) {
   KernelSpec s;
   s.body = {{KEEL_U64, dtype}, 1, {{kind, {0}, 1, 0}}, {1}};

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "module.h"
 #include "sdk/plugin/body.h"
@@ -43,6 +44,9 @@ Kernel MakeKernel(const KernelSpec& spec);
 
 // Composite ops that a body may contain, for read_body.
 const std::vector<keel::plugin::OwnOp>& OwnOps();
+
+// The spec of one op with operands of this dtype (select's condition: bool).
+KernelSpec OneOpSpec(std::string_view op, keel_dt dtype);
 
 // The spec of the op `random`: no operands but the key (u64). kind: "random.uniform" or "random.normal".
 KernelSpec RandomSpec(const char* kind, keel_dt dtype);

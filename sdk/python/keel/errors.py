@@ -91,7 +91,7 @@ def _in_python(text):
 def _make(code, fault, message, op, node, plugin, hint):
     known = Code(code) if code in list(Code) else Code.UNKNOWN
     kind = _FAULTS.get(fault) or _CLASSES.get(known, Error)
-    if kind is NotFoundError and re.match("(no )?device ", message):
+    if kind is NotFoundError and re.match("(no |several )?devices? ", message):
         kind = DeviceError
     if kind is InvalidError:
         kind = next((cls for said, cls in _SAID.items() if re.match(said, message)), kind)

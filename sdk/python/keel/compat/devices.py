@@ -1,9 +1,10 @@
 """Devices by TensorFlow's names: "/gpu:0", "/device:CPU:0", "/job:localhost/replica:0/task:0/device:GPU:1"."""
+import contextlib
 import json
 import re
 
 from .. import _keel
-from ..errors import Code, UnimplementedError
+from ..errors import Code, Error, UnimplementedError
 
 _FORM = re.compile(r"/?(?:job:(?P<job>\w+)/)?(?:replica:\d+/)?(?:task:\d+/)?(?:device:)?(?P<kind>[a-zA-Z_]\w*)"
                    r"(?::(?P<index>\d+|\*))?")
@@ -13,6 +14,15 @@ _GPUS = ("cuda", "vulkan")  # Keel's device kinds for "gpu", in order of prefere
 def _is_gpu(device):
     """device: a row of the report "devices"."""
     return device["plugin"] in _GPUS and not device.get("software", False)
+
+
+def _gpu_kind():
+    """The first kind with a GPU; else the first one, whose error names it. Opens no device of other kinds."""
+    for kind in _GPUS:
+        with contextlib.suppress(Error):
+            if _is_gpu(json.loads(_keel.report(f"devices:{kind}"))[0]):  # GPUs come before software
+                return kind
+    return _GPUS[0]
 
 
 def keel_name(spec):
@@ -25,8 +35,7 @@ def keel_name(spec):
         raise UnimplementedError(f"device '{spec}': clusters are not supported", Code.UNIMPLEMENTED)
     kind, index = match["kind"].lower(), match["index"]
     if kind == "gpu":
-        there = {device["plugin"] for device in json.loads(_keel.report("devices")) if _is_gpu(device)}
-        kind = next((gpu for gpu in _GPUS if gpu in there), _GPUS[0])
+        kind = _gpu_kind()
     return f"{kind}:{0 if index in (None, '*') else int(index)}"
 
 

@@ -1,9 +1,9 @@
-// op.h: impls with shaders of shaders/op.glsl: a function fills an Op from its node.
-#ifndef KEEL_PLUGINS_VULKAN_OP_H
-#define KEEL_PLUGINS_VULKAN_OP_H
+// shader_op.h: impls with shaders of shaders/op.glsl: a function fills an Op from its node.
+#ifndef KEEL_PLUGINS_VULKAN_SHADER_OP_H
+#define KEEL_PLUGINS_VULKAN_SHADER_OP_H
 #include <string>
 
-#include "ops.h"
+#include "node.h"
 
 namespace vulkan {
 
@@ -58,11 +58,11 @@ class Op : public Node {
   VkPipeline Make(const std::string& module, const Constants& constants);
 };
 
-// Whether a shader that computes has the operand or result's elements; shaders that move elements need only
-// their width.
-bool HasNumbers(keel_dev d, const keel_tensor& t);
-bool HasWidth(keel_dev d, const keel_tensor& t);
-// 1 if that holds for all operands and results.
+// Why shaders that compute, and shaders that move elements and need only their width, do not take the
+// elements of an operand or result; NULL: they do.
+const char* LackOfNumbers(const Optional& has, const keel_tensor& t);
+const char* LackOfWidth(const Optional& has, const keel_tensor& t);
+// 1 if they take all operands and results.
 int32_t MatchNumbers(keel_dev d, const keel_host* host, const keel_node* node);
 int32_t MatchWidths(keel_dev d, const keel_host* host, const keel_node* node);
 

@@ -1,5 +1,5 @@
-// ops.cc: see ops.h.
-#include "ops.h"
+// node.cc: see node.h.
+#include "node.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
-// ops.h: the families of impls, and reading nodes. All impls are prepared for each shape.
-#ifndef KEEL_PLUGINS_VULKAN_OPS_H
-#define KEEL_PLUGINS_VULKAN_OPS_H
+// node.h: reading nodes, and the families of impls. All impls are prepared for each shape.
+#ifndef KEEL_PLUGINS_VULKAN_NODE_H
+#define KEEL_PLUGINS_VULKAN_NODE_H
 #include <span>
 #include <string_view>
 
@@ -23,6 +23,9 @@ Impls CopyImpls();
 Impls NumberImpls();
 Impls PoolImpls();
 Impls ConvImpls();
+
+// Why the generated shader of an elementwise op does not take elements of this dtype; NULL: it does.
+const char* LackOfElementwise(const Optional& has, const char* op, keel_dt dtype);
 
 // A row of the plugin's table. prepare and match are functions; no exception leaves them.
 template <auto prepare, auto match>

@@ -1,5 +1,5 @@
-// op.cc: see op.h.
-#include "op.h"
+// shader_op.cc: see shader_op.h.
+#include "shader_op.h"
 
 #include <bit>
 #include <cmath>
@@ -27,11 +27,11 @@ const Kind* KindOf(const keel_tensor& t) {
 }
 
 int32_t Match(keel_dev d, const keel_host* host, const keel_node* node,
-              bool (*has)(keel_dev, const keel_tensor&)) {
+              const char* (*lack)(const Optional&, const keel_tensor&)) {
   Op op(d, host, node);
   for (uint32_t i = 0; i < op.n_in + op.n_out; i++) {
     const keel_tensor t = i < op.n_in ? op.In(i) : op.Out(i - op.n_in);
-    if (t.dtype.bits && !has(d, t)) return 0;
+    if (t.dtype.bits && lack(d->has, t)) return 0;
   }
   return !op.rc;
 }
@@ -65,19 +65,20 @@ VkPipeline Op::Movement(const char* shader, const keel_tensor& t, const Constant
   return Make(std::string(shader) + "_b" + std::to_string(t.dtype.bits), all);
 }
 
-bool HasWidth(keel_dev d, const keel_tensor& t) {
-  return (t.dtype.bits != 8 || d->has.storage8) && (t.dtype.bits != 16 || d->has.storage16);
+const char* LackOfWidth(const Optional& has, const keel_tensor& t) {
+  return Lack(has, false, t.dtype.bits == 8, t.dtype.bits == 16);
 }
-bool HasNumbers(keel_dev d, const keel_tensor& t) {
-  if (!KindOf(t)) return false;
-  if (IsFloat(t)) return t.dtype.bits == 64 ? d->has.f64 : HasWidth(d, t);
-  return t.dtype.bits >= 32 || (d->has.storage8 && d->has.storage16);  // one module for both
+const char* LackOfNumbers(const Optional& has, const keel_tensor& t) {
+  if (!KindOf(t)) return "not one of Keel's dtypes";
+  if (IsFloat(t)) return Lack(has, t.dtype.bits == 64, false, t.dtype.bits == 16);
+  const bool narrow = t.dtype.bits < 32;
+  return Lack(has, false, narrow, narrow);  // one module for both
 }
 int32_t MatchNumbers(keel_dev d, const keel_host* host, const keel_node* node) {
-  return Match(d, host, node, HasNumbers);
+  return Match(d, host, node, LackOfNumbers);
 }
 int32_t MatchWidths(keel_dev d, const keel_host* host, const keel_node* node) {
-  return Match(d, host, node, HasWidth);
+  return Match(d, host, node, LackOfWidth);
 }
 
 uint64_t BitsOf(const keel_tensor& t, double value) {
