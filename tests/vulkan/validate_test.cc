@@ -1,7 +1,11 @@
-// The module of each op for each combination of dtypes is accepted by spirv-val. The variants take turns, as
-// they share nothing with an op's instructions; with KEEL_SWEEP=1 each op is built in each variant.
+// The module of each op for each combination of dtypes, and of random bodies, is accepted by spirv-val. The
+// variants take turns, as they share nothing with an op's instructions; with KEEL_SWEEP=1 each op is built in
+// each variant, and there are more bodies.
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <random>
+#include <set>
 
 #include "cases.h"
 #include "launch.h"
@@ -37,6 +41,87 @@ TEST(SpirvModules, AreValid) {
     }
   std::cout << n << " modules\n";
   EXPECT_GE(n, 556u);
+}
+
+// Calls of random nodes on an operand of each dtype and on earlier results. The last node's result and up to
+// three others are those of the call.
+class RandomCalls {
+ public:
+  RandomCalls() {
+    for (const keel_node& node : AllNodes({5, 7})) by_op_[node.op].push_back(node);
+    for (const auto& [op, nodes] : by_op_) ops_.push_back(op);
+  }
+  size_t n_ops() const { return ops_.size(); }
+
+  // The last node is of op `last`.
+  keel_node Make(size_t last) {
+    keel_node call;
+    call.op = "call";
+    values_.clear();
+    for (const keel_node& node : by_op_.at("equal")) AddOperand(node.in[0].dtype, &call);  // every dtype
+    const uint32_t others = 1 + Draw(8);
+    for (uint32_t i = 0; i < others; i++) AddNode(ops_[Draw(n_ops())], &call);
+    AddNode(ops_[last], &call);
+    call.results = {call.n_values - 1};
+    call.out = {call.nodes.back().out[0]};
+    for (uint32_t i = 0; i < others && call.out.size() < 4; i++) {
+      if (Draw(2)) continue;
+      call.results.push_back(call.node_out[i]);
+      call.out.push_back(call.nodes[i].out[0]);
+    }
+    return call;
+  }
+
+ private:
+  uint32_t Draw(size_t n) { return static_cast<uint32_t>(rng_() % n); }
+  void AddOperand(keel_dt dtype, keel_node* call) {
+    values_[dtype].push_back(call->n_values++);
+    call->in.push_back({dtype, {5, 7}});
+  }
+  // Half of the operands are the last values of their dtypes, so that nodes depend on each other.
+  void AddNode(const std::string& op, keel_node* call) {
+    const std::vector<keel_node>& all = by_op_.at(op);
+    const keel_node& node = all[Draw(all.size())];
+    std::vector<uint32_t> in;
+    for (const BareTensor& t : node.in) {
+      const std::vector<uint32_t>& fitting = values_.at(t.dtype);
+      in.push_back(Draw(2) ? fitting.back() : fitting[Draw(fitting.size())]);
+    }
+    call->nodes.push_back(node);
+    call->nodes.back().out[0].dims = {5, 7};
+    call->node_in.push_back(std::move(in));
+    call->node_out.push_back(call->n_values);
+    values_[node.out[0].dtype].push_back(call->n_values++);
+  }
+
+  std::map<std::string, std::vector<keel_node>> by_op_;
+  std::vector<std::string> ops_;
+  std::map<keel_dt, std::vector<uint32_t>> values_;  // by dtype
+  std::mt19937_64 rng_{7};
+};
+
+TEST(SpirvModules, OfRandomBodiesAreValid) {
+  RandomCalls calls;
+  std::set<std::string> ops;
+  std::set<keel_dt> operands, results;
+  const size_t n = calls.n_ops() * (std::getenv("KEEL_SWEEP") != nullptr ? 20 : 3);
+  size_t steps = 0;
+  for (size_t i = 0; i < n; i++) {
+    const keel_node call = calls.Make(i % calls.n_ops());
+    const Variant v = Variant::Of(static_cast<uint32_t>(i) % kVariants);
+    const keel_spirv::KernelSpec spec = SpecOf(call, v);
+    std::string text;
+    for (const keel::plugin::Step& step : spec.body.steps) text += " " + step.op, ops.insert(step.op);
+    for (uint32_t r : spec.reads) operands.insert(spec.body.dtypes[r]);
+    for (const BareTensor& t : call.out) results.insert(t.dtype);
+    EXPECT_EQ(Validate(ModuleOf(call, v)), "") << v.Name() << ":" << text;
+    steps += spec.body.steps.size();
+  }
+  std::cout << n << " bodies of " << steps << " ops\n";
+  EXPECT_EQ(ops.size(), calls.n_ops());
+  EXPECT_EQ(operands.size(), 13u);
+  EXPECT_EQ(results.size(), 13u);
+  EXPECT_GE(steps, 2 * n);
 }
 
 TEST(SpirvModules, OfOneOpAreValidInEachVariant) {
