@@ -32,7 +32,8 @@ def test_a_driver_with_all_features_lacks_nothing():
     rows = table()
     assert not [op for op, how in rows.items() if any(text.startswith("missing") for text in how)]
     assert rows["pow"] == {SHADER: "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"}
-    assert rows["attention"] == {BODY: "f16 bf16 f32 f64"}
+    assert rows["attention"] == {"groups of 64 rows": "f16 bf16 f32", BODY: "f64"}
+    assert rows["mean_squared_error"] == {BODY: "f16 bf16 f32 f64"}
     assert rows["random"] == {"generated shader; normal needs shaderFloat64": "any"}
 
 
@@ -48,7 +49,7 @@ def test_each_op_and_dtype_is_listed(hidden):
     ("shaderFloat64", "add", {SHADER: "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32", F64: "f64"}),
     ("shaderFloat64", "sin", {F64: "f16 bf16 f32 f64"}),
     ("shaderFloat64", "matmul", {"tiles, or dot products when small": "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32", F64: "f64"}),
-    ("shaderFloat64", "attention", {BODY: "f16 bf16 f32", F64: "f64"}),
+    ("shaderFloat64", "mean_squared_error", {BODY: "f16 bf16 f32", F64: "f64"}),
     ("shaderFloat64", "transpose", {"copy by strides": "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"}),
     ("storageBuffer8BitAccess", "add", {SHADER: "i16 i32 i64 u16 u32 u64 f16 bf16 f32 f64", STORAGE8: "i8 u8"}),
     ("storageBuffer8BitAccess", "equal", {STORAGE8: "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"}),
