@@ -1,6 +1,6 @@
 // flat.cc: see jit.h. The function broadcasts one-element operands to a register each, then processes as many
 // elements at a time as fit a vector of the widest dtype. The remainder goes through the same ops under a
-// mask.
+// mask; with AVX2 one by one.
 #include "plugins/cpu/jit/jit.h"
 
 #if defined(KEEL_JIT)
@@ -12,7 +12,6 @@ namespace keel_cpu {
 namespace {
 
 using Xbyak::Reg64;
-using Xbyak::Xmm;
 
 class Flat {
  public:
@@ -44,12 +43,9 @@ class Flat {
     j_.cmp(kIndex, kLimit);
     j_.jl(loop, j_.T_NEAR);
     j_.L(tail);
-    j_.sub(kCount, kIndex);
+    j_.cmp(kIndex, kCount);
     j_.je(end, j_.T_NEAR);
-    j_.mov(j_.eax, -1);
-    j_.bzhi(j_.eax, j_.eax, kCount.cvt32());
-    j_.kmovd(j_.Tail(), j_.eax);
-    Pass(true);
+    J::HasMasks() ? MaskedRest() : SingleRest();
     j_.L(end);
     for (size_t i = std::size(kKept); i-- > 0;) j_.pop(kKept[i]);
     j_.vzeroupper();
@@ -59,6 +55,7 @@ class Flat {
   }
 
  private:
+  using J = JitAssembler;
   inline static const Reg64 kAt = Xbyak::util::rdi, kCount = Xbyak::util::rsi, kIndex = Xbyak::util::rcx,
                             kLimit = Xbyak::util::rdx, kSpare = Xbyak::util::rax;
   inline static const Reg64 kKept[] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12,
@@ -70,7 +67,7 @@ class Flat {
   static int Lanes(const JitBody& body) {
     int widest = 4;
     for (keel_dt dt : body.values) widest = std::max(widest, WidthOf(dt));
-    return 64 / widest;
+    return J::RegisterBytes() / widest;
   }
   // By value: the last op that reads it; the number of ops if it is stored; -1 if unused.
   void FindUses() {
@@ -107,40 +104,41 @@ class Flat {
     return j_.ptr[base + kIndex * WidthOf(j_.TypeOf(p.value))];
   }
 
+  void MaskedRest() {
+    j_.sub(kCount, kIndex);
+    j_.mov(j_.eax, -1);
+    j_.bzhi(j_.eax, j_.eax, kCount.cvt32());
+    j_.SetTail(j_.eax);
+    Pass(true);
+  }
+  void SingleRest() {
+    j_.OneLane();
+    Xbyak::Label next;
+    j_.L(next);
+    Pass(true);
+    j_.inc(kIndex);
+    j_.cmp(kIndex, kCount);
+    j_.jl(next, j_.T_NEAR);
+  }
+
   void Load(const JitPort& p, bool tail) {
     j_.Allocate(p.value);
     const Xbyak::Address from = At(p);
-    if (j_.IsMask(p.value)) {
-      if (tail)
-        j_.vmovdqu8(j_.Bytes() | j_.Tail() | j_.T_z, from);
-      else
-        lanes_ == 16 ? j_.vmovdqu8(j_.Bytes(), from) : j_.vmovq(j_.Bytes(), from);
-      return j_.vptestmb(j_.K(p.value), j_.Bytes(), j_.Bytes());
-    }
-    const Xmm to = j_.V(p.value);
-    const bool narrow = WidthOf(j_.TypeOf(p.value)) == 4;
     if (tail)
-      narrow ? j_.vmovups(to | j_.Tail() | j_.T_z, from) : j_.vmovupd(to | j_.Tail() | j_.T_z, from);
+      J::HasMasks() ? j_.LoadTail(p.value, from) : j_.Spread(p.value, from.getRegExp());
+    else if (j_.IsMask(p.value))
+      j_.LoadBytes(j_.M(p.value), from);
     else
-      j_.vmovups(to, from);
+      j_.vmovups(j_.V(p.value), from);
   }
   void Store(const JitPort& p, bool tail) {
     const Xbyak::Address to = At(p);
-    if (j_.IsMask(p.value)) {
-      j_.vpmovm2b(j_.Bytes(), j_.K(p.value));
-      j_.vpabsb(j_.Bytes(), j_.Bytes());
-      if (tail)
-        j_.vmovdqu8(to | j_.Tail(), j_.Bytes());
-      else
-        lanes_ == 16 ? j_.vmovdqu8(to, j_.Bytes()) : j_.vmovq(to, j_.Bytes());
-      return;
-    }
-    const Xmm from = j_.V(p.value);
-    const bool narrow = WidthOf(j_.TypeOf(p.value)) == 4;
     if (tail)
-      narrow ? j_.vmovups(to | j_.Tail(), from) : j_.vmovupd(to | j_.Tail(), from);
+      J::HasMasks() ? j_.StoreTail(to, p.value) : j_.WriteOne(to.getRegExp(), p.value, kLimit.cvt32());
+    else if (j_.IsMask(p.value))
+      j_.StoreBytes(to, j_.M(p.value));
     else
-      j_.vmovups(to, from);
+      j_.vmovups(to, j_.V(p.value));
   }
 
   // Emits the ops once. Results are stored last, as they may share memory with an operand.

@@ -13,7 +13,7 @@
 namespace keel_cpu {
 namespace {
 
-using Xbyak::Opmask;
+using Xbyak::Operand;
 using Xbyak::Xmm;
 using J = JitAssembler;
 
@@ -38,7 +38,7 @@ uint64_t SignBit(int width) { return uint64_t{1} << (8 * width - 1); }
 keel_dt TypeOf(const J& j, const JitOp& op) { return j.TypeOf(op.in[0]); }
 int Width(const J& j, const JitOp& op) { return WidthOf(TypeOf(j, op)); }
 
-// One instruction per dtype.
+// One instruction per dtype. AVX2 has none for some of 64-bit integers; see the predicates below.
 using Three = void (*)(J&, const Xmm& to, const Xmm& a, const Xmm& b);
 struct ByType {
   Three f32, f64, i32, i64;
@@ -46,6 +46,15 @@ struct ByType {
     (IsFloat(dt) ? (WidthOf(dt) == 4 ? f32 : f64) : WidthOf(dt) == 4 ? i32 : i64)(j, to, a, b);
   }
 };
+void AndBits(J& j, const Xmm& to, const Xmm& a, const Xmm& b) {
+  J::HasMasks() ? j.vpandd(to, a, b) : j.vpand(to, a, b);
+}
+void OrBits(J& j, const Xmm& to, const Xmm& a, const Xmm& b) {
+  J::HasMasks() ? j.vpord(to, a, b) : j.vpor(to, a, b);
+}
+void XorBits(J& j, const Xmm& to, const Xmm& a, const Xmm& b) {
+  J::HasMasks() ? j.vpxord(to, a, b) : j.vpxor(to, a, b);
+}
 #define KEEL_I(name) [](J& j, const Xmm& to, const Xmm& a, const Xmm& b) { j.name(to, a, b); }
 constexpr ByType kAdd = {KEEL_I(vaddps), KEEL_I(vaddpd), KEEL_I(vpaddd), KEEL_I(vpaddq)},
                  kSub = {KEEL_I(vsubps), KEEL_I(vsubpd), KEEL_I(vpsubd), KEEL_I(vpsubq)},
@@ -55,36 +64,27 @@ constexpr ByType kAdd = {KEEL_I(vaddps), KEEL_I(vaddpd), KEEL_I(vpaddd), KEEL_I(
                  kMin = {KEEL_I(vminps), KEEL_I(vminpd), KEEL_I(vpminsd), KEEL_I(vpminsq)},
                  kMaxUnsigned = {nullptr, nullptr, KEEL_I(vpmaxud), KEEL_I(vpmaxuq)},
                  kMinUnsigned = {nullptr, nullptr, KEEL_I(vpminud), KEEL_I(vpminuq)},
-                 kAnd = {nullptr, nullptr, KEEL_I(vpandd), KEEL_I(vpandq)},
-                 kOr = {nullptr, nullptr, KEEL_I(vpord), KEEL_I(vporq)},
-                 kXor = {nullptr, nullptr, KEEL_I(vpxord), KEEL_I(vpxorq)},
+                 kAnd = {AndBits, AndBits, AndBits, AndBits}, kOr = {OrBits, OrBits, OrBits, OrBits},
+                 kXor = {XorBits, XorBits, XorBits, XorBits},
                  kShiftLeft = {nullptr, nullptr, KEEL_I(vpsllvd), KEEL_I(vpsllvq)},
                  kShiftRight = {nullptr, nullptr, KEEL_I(vpsrlvd), KEEL_I(vpsrlvq)};
 #undef KEEL_I
 
-void Zero(J& j, const Xmm& x) { j.vpxord(x, x, x); }
-void Move(J& j, const Xmm& to, const Xmm& from) { j.vmovdqu32(to, from); }
+void Zero(J& j, const Xmm& x) { XorBits(j, x, x, x); }
+void Move(J& j, const Xmm& to, const Xmm& from) { j.vmovaps(to, from); }
 // to = mask ? from : to
-void MoveWhere(J& j, const Opmask& k, int width, const Xmm& to, const Xmm& from) {
-  width == 4 ? j.vmovaps(to | k, from) : j.vmovapd(to | k, from);
-}
-void Spread(J& j, int width, const Xmm& to, uint64_t bits) {
-  width == 4 ? j.vpbroadcastd(to, j.LiteralScalar(bits, 4)) : j.vpbroadcastq(to, j.LiteralScalar(bits, 8));
-}
-void CompareInto(J& j, keel_dt dt, const Opmask& k, const Xmm& a, const Xmm& b, uint8_t how) {
-  const bool narrow = WidthOf(dt) == 4;
-  if (IsFloat(dt))
-    narrow ? j.vcmpps(k, a, b, how) : j.vcmppd(k, a, b, how);
-  else if (IsSigned(dt))
-    narrow ? j.vpcmpd(k, a, b, how) : j.vpcmpq(k, a, b, how);
-  else
-    narrow ? j.vpcmpud(k, a, b, how) : j.vpcmpuq(k, a, b, how);
-}
-void CompareLiteral(J& j, int width, const Opmask& k, const Xmm& a, uint64_t bits, uint8_t how) {
-  width == 4 ? j.vcmpps(k, a, j.Literal(bits, 4), how) : j.vcmppd(k, a, j.Literal(bits, 8), how);
-}
+void MoveWhere(J& j, Mask m, int width, const Xmm& to, const Xmm& from) { j.Choose(m, width, to, from, to); }
 void AndLiteral(J& j, int width, const Xmm& to, const Xmm& a, uint64_t bits) {
-  width == 4 ? j.vpandd(to, a, j.Literal(bits, 4)) : j.vpandq(to, a, j.Literal(bits, 8));
+  j.WithLiteral(width, bits, [&](const Operand& literal) {
+    if (!J::HasMasks()) return j.vpand(to, a, literal);
+    width == 4 ? j.vpandd(to, a, literal) : j.vpandq(to, a, literal);  // the width of the broadcast
+  });
+}
+void XorLiteral(J& j, int width, const Xmm& to, const Xmm& a, uint64_t bits) {
+  j.WithLiteral(width, bits, [&](const Operand& literal) {
+    if (!J::HasMasks()) return j.vpxor(to, a, literal);
+    width == 4 ? j.vpxord(to, a, literal) : j.vpxorq(to, a, literal);
+  });
 }
 
 template <const ByType& kInstruction>
@@ -100,36 +100,35 @@ void Extreme(J& j, const JitOp& op) {
   const Xmm to = j.V(op.out), a = j.V(op.in[0]), b = j.V(op.in[1]);
   (IsFloat(dt) || IsSigned(dt) ? kSignedOrFloat : kUnsigned)(j, dt, to, a, b);
   if (!IsFloat(dt)) return;
-  CompareInto(j, dt, j.SpareMask(), a, a, kUnordered);
+  j.Compare(dt, j.SpareMask(), a, a, kUnordered);
   MoveWhere(j, j.SpareMask(), WidthOf(dt), to, a);
 }
 
 template <uint8_t kFloatHow, uint8_t kIntHow>
 void Comparison(J& j, const JitOp& op) {
   const keel_dt dt = TypeOf(j, op);
-  CompareInto(j, dt, j.K(op.out), j.V(op.in[0]), j.V(op.in[1]), IsFloat(dt) ? kFloatHow : kIntHow);
+  j.Compare(dt, j.M(op.out), j.V(op.in[0]), j.V(op.in[1]), IsFloat(dt) ? kFloatHow : kIntHow);
 }
 void EqualOp(J& j, const JitOp& op) {
-  if (j.IsMask(op.in[0])) return j.kxnorw(j.K(op.out), j.K(op.in[0]), j.K(op.in[1]));
-  Comparison<kEqualOrdered, kEqualOrdered>(j, op);
+  if (!j.IsMask(op.in[0])) return Comparison<kEqualOrdered, kEqualOrdered>(j, op);
+  j.Xor(j.M(op.out), j.M(op.in[0]), j.M(op.in[1]));
+  j.Not(j.M(op.out), j.M(op.out));
 }
 void NotEqualOp(J& j, const JitOp& op) {
-  if (j.IsMask(op.in[0])) return j.kxorw(j.K(op.out), j.K(op.in[0]), j.K(op.in[1]));
+  if (j.IsMask(op.in[0])) return j.Xor(j.M(op.out), j.M(op.in[0]), j.M(op.in[1]));
   Comparison<kNotEqual, kNotEqual>(j, op);
 }
-void LogicalAnd(J& j, const JitOp& op) { j.kandw(j.K(op.out), j.K(op.in[0]), j.K(op.in[1])); }
-void LogicalOr(J& j, const JitOp& op) { j.korw(j.K(op.out), j.K(op.in[0]), j.K(op.in[1])); }
-void LogicalXor(J& j, const JitOp& op) { j.kxorw(j.K(op.out), j.K(op.in[0]), j.K(op.in[1])); }
-void LogicalNot(J& j, const JitOp& op) { j.knotw(j.K(op.out), j.K(op.in[0])); }
+template <void (J::*kInstruction)(Mask, Mask, Mask)>
+void OfMasks(J& j, const JitOp& op) {
+  (j.*kInstruction)(j.M(op.out), j.M(op.in[0]), j.M(op.in[1]));
+}
+void LogicalNot(J& j, const JitOp& op) { j.Not(j.M(op.out), j.M(op.in[0])); }
 
 void Neg(J& j, const JitOp& op) {
   const keel_dt dt = TypeOf(j, op);
   const int width = WidthOf(dt);
   const Xmm to = j.V(op.out), a = j.V(op.in[0]);
-  if (IsFloat(dt)) {
-    width == 4 ? j.vpxord(to, a, j.Literal(SignBit(4), 4)) : j.vpxorq(to, a, j.Literal(SignBit(8), 8));
-    return;
-  }
+  if (IsFloat(dt)) return XorLiteral(j, width, to, a, SignBit(width));
   Zero(j, to);
   kSub(j, dt, to, to, a);
 }
@@ -150,7 +149,7 @@ void SquareRoot(J& j, int width, const Xmm& to, const Xmm& a) {
 }
 void Sqrt(J& j, const JitOp& op) { SquareRoot(j, Width(j, op), j.V(op.out), j.V(op.in[0])); }
 void Inverse(J& j, keel_dt dt, const Xmm& to, const Xmm& a, const Xmm& spare) {
-  Spread(j, WidthOf(dt), spare, Bits(1, WidthOf(dt)));
+  j.SpreadLiteral(WidthOf(dt), spare, Bits(1, WidthOf(dt)));
   kDiv(j, dt, to, spare, a);
 }
 void Reciprocal(J& j, const JitOp& op) {
@@ -166,13 +165,16 @@ void Relu(J& j, const JitOp& op) {
   const Xmm to = j.V(op.out), a = j.V(op.in[0]);
   Zero(j, to);
   if (!IsFloat(dt)) return kMax(j, dt, to, a, to);
-  CompareInto(j, dt, j.SpareMask(), a, to, kNotLessEqual);
+  j.Compare(dt, j.SpareMask(), a, to, kNotLessEqual);
   MoveWhere(j, j.SpareMask(), WidthOf(dt), to, a);
 }
 template <uint8_t kMode>
 void Rounded(J& j, const JitOp& op) {
   const Xmm to = j.V(op.out), a = j.V(op.in[0]);
-  Width(j, op) == 4 ? j.vrndscaleps(to, a, kMode) : j.vrndscalepd(to, a, kMode);
+  if (J::HasMasks())
+    Width(j, op) == 4 ? j.vrndscaleps(to, a, kMode) : j.vrndscalepd(to, a, kMode);
+  else
+    Width(j, op) == 4 ? j.vroundps(to, a, kMode) : j.vroundpd(to, a, kMode);
 }
 void Sign(J& j, const JitOp& op) {
   const keel_dt dt = TypeOf(j, op);
@@ -180,13 +182,13 @@ void Sign(J& j, const JitOp& op) {
   const Xmm to = j.V(op.out), a = j.V(op.in[0]), one = j.Spare(op.out);
   Move(j, to, a);
   for (const auto& [sign, how] : {std::pair{1.0, kGreaterOrdered}, {-1.0, kLessOrdered}}) {
-    CompareLiteral(j, width, j.SpareMask(), a, Bits(0, width), how);
-    Spread(j, width, one, Bits(sign, width));
+    j.CompareLiteral(width, j.SpareMask(), a, Bits(0, width), how);
+    j.SpreadLiteral(width, one, Bits(sign, width));
     MoveWhere(j, j.SpareMask(), width, to, one);
   }
 }
 void IsNan(J& j, const JitOp& op) {
-  CompareInto(j, TypeOf(j, op), j.K(op.out), j.V(op.in[0]), j.V(op.in[0]), kUnordered);
+  j.Compare(TypeOf(j, op), j.M(op.out), j.V(op.in[0]), j.V(op.in[0]), kUnordered);
 }
 template <uint8_t kHow>
 void CompareMagnitude(J& j, const JitOp& op) {
@@ -196,25 +198,24 @@ void CompareMagnitude(J& j, const JitOp& op) {
                                              : std::numeric_limits<double>::max();
   const Xmm size = j.Spare(op.in[0]);
   AndLiteral(j, width, size, j.V(op.in[0]), SignBit(width) - 1);
-  CompareLiteral(j, width, j.K(op.out), size, Bits(limit, width), kHow);
+  j.CompareLiteral(width, j.M(op.out), size, Bits(limit, width), kHow);
 }
-void BitNot(J& j, const JitOp& op) { j.vpternlogd(j.V(op.out), j.V(op.in[0]), j.V(op.in[0]), 0x55); }
+void BitNot(J& j, const JitOp& op) { XorLiteral(j, Width(j, op), j.V(op.out), j.V(op.in[0]), ~uint64_t{0}); }
 
 void SelectOp(J& j, const JitOp& op) {
-  if (j.IsMask(op.out)) {
-    j.kandnw(j.SpareMask(), j.K(op.in[0]), j.K(op.in[2]));
-    j.kandw(j.K(op.out), j.K(op.in[0]), j.K(op.in[1]));
-    return j.korw(j.K(op.out), j.K(op.out), j.SpareMask());
-  }
-  const Xmm to = j.V(op.out) | j.K(op.in[0]), x = j.V(op.in[1]), y = j.V(op.in[2]);
-  WidthOf(j.TypeOf(op.out)) == 4 ? j.vblendmps(to, y, x) : j.vblendmpd(to, y, x);
+  const Mask chosen = j.M(op.in[0]);
+  if (!j.IsMask(op.out))
+    return j.Choose(chosen, WidthOf(j.TypeOf(op.out)), j.V(op.out), j.V(op.in[1]), j.V(op.in[2]));
+  j.AndNot(j.SpareMask(), chosen, j.M(op.in[2]));
+  j.And(j.M(op.out), chosen, j.M(op.in[1]));
+  j.Or(j.M(op.out), j.M(op.out), j.SpareMask());
 }
 // Replaces v by the bound if low <= high (v is at or beyond the bound) or the bound is NaN.
 void Bound(J& j, keel_dt dt, const Xmm& v, const Xmm& bound, const Xmm& low, const Xmm& high) {
-  const Opmask k = j.SpareMask();
-  CompareInto(j, dt, k, low, high, kLessEqualOrdered);
+  const Mask k = j.SpareMask();
+  j.Compare(dt, k, low, high, kLessEqualOrdered);
   MoveWhere(j, k, WidthOf(dt), v, bound);
-  CompareInto(j, dt, k, bound, bound, kUnordered);
+  j.Compare(dt, k, bound, bound, kUnordered);
   MoveWhere(j, k, WidthOf(dt), v, bound);
 }
 void ClampOp(J& j, const JitOp& op) {
@@ -234,34 +235,35 @@ void ClampOp(J& j, const JitOp& op) {
 struct CastRow {
   keel_dt from, to;
   void (*emit)(J&, const Xmm& to, const Xmm& from);
+  bool avx512 = false;  // needs it
 };
 #define KEEL_CAST(name) [](J& j, const Xmm& to, const Xmm& from) { j.name(to, from); }
 constexpr CastRow kCasts[] = {
-    {KEEL_F32, KEEL_F64, KEEL_CAST(vcvtps2pd)}, {KEEL_F64, KEEL_F32, KEEL_CAST(vcvtpd2ps)},
-    {KEEL_I32, KEEL_F32, KEEL_CAST(vcvtdq2ps)}, {KEEL_U32, KEEL_F32, KEEL_CAST(vcvtudq2ps)},
-    {KEEL_I32, KEEL_F64, KEEL_CAST(vcvtdq2pd)}, {KEEL_U32, KEEL_F64, KEEL_CAST(vcvtudq2pd)},
-    {KEEL_I64, KEEL_F32, KEEL_CAST(vcvtqq2ps)}, {KEEL_I64, KEEL_F64, KEEL_CAST(vcvtqq2pd)},
-    {KEEL_I32, KEEL_I64, KEEL_CAST(vpmovsxdq)}, {KEEL_I32, KEEL_U64, KEEL_CAST(vpmovsxdq)},
-    {KEEL_U32, KEEL_I64, KEEL_CAST(vpmovzxdq)}, {KEEL_U32, KEEL_U64, KEEL_CAST(vpmovzxdq)},
-    {KEEL_I64, KEEL_I32, KEEL_CAST(vpmovqd)},   {KEEL_I32, KEEL_U32, KEEL_CAST(vmovdqu32)},
-    {KEEL_U32, KEEL_I32, KEEL_CAST(vmovdqu32)},
+    {KEEL_F32, KEEL_F64, KEEL_CAST(vcvtps2pd)},       {KEEL_F64, KEEL_F32, KEEL_CAST(vcvtpd2ps)},
+    {KEEL_I32, KEEL_F32, KEEL_CAST(vcvtdq2ps)},       {KEEL_U32, KEEL_F32, KEEL_CAST(vcvtudq2ps), true},
+    {KEEL_I32, KEEL_F64, KEEL_CAST(vcvtdq2pd)},       {KEEL_U32, KEEL_F64, KEEL_CAST(vcvtudq2pd), true},
+    {KEEL_I64, KEEL_F32, KEEL_CAST(vcvtqq2ps), true}, {KEEL_I64, KEEL_F64, KEEL_CAST(vcvtqq2pd), true},
+    {KEEL_I32, KEEL_I64, KEEL_CAST(vpmovsxdq)},       {KEEL_I32, KEEL_U64, KEEL_CAST(vpmovsxdq)},
+    {KEEL_U32, KEEL_I64, KEEL_CAST(vpmovzxdq)},       {KEEL_U32, KEEL_U64, KEEL_CAST(vpmovzxdq)},
+    {KEEL_I64, KEEL_I32, KEEL_CAST(vpmovqd), true},   {KEEL_I32, KEEL_U32, KEEL_CAST(vmovaps)},
+    {KEEL_U32, KEEL_I32, KEEL_CAST(vmovaps)},
 };
 #undef KEEL_CAST
 const CastRow* FindCastRow(keel_dt from, keel_dt to) {
   for (const CastRow& row : kCasts)
-    if (row.from == from && row.to == to) return &row;
+    if (row.from == from && row.to == to) return row.avx512 && !J::HasMasks() ? nullptr : &row;
   return nullptr;
 }
 void CastOp(J& j, const JitOp& op) {
   const keel_dt from = TypeOf(j, op), to = j.TypeOf(op.out);
   if (from == KEEL_BOOL) {
     const uint64_t one = IsFloat(to) ? Bits(1, WidthOf(to)) : 1;
-    return Spread(j, WidthOf(to), j.V(op.out) | j.K(op.in[0]) | Xbyak::util::T_z, one);
+    return j.KeepWhere(j.M(op.in[0]), WidthOf(to), j.V(op.out), one);
   }
   if (to != KEEL_BOOL) return FindCastRow(from, to)->emit(j, j.V(op.out), j.V(op.in[0]));
   const Xmm zero = j.Spare(op.in[0]);
   Zero(j, zero);
-  CompareInto(j, from, j.K(op.out), j.V(op.in[0]), zero, kNotEqual);
+  j.Compare(from, j.M(op.out), j.V(op.in[0]), zero, kNotEqual);
 }
 
 // ---- dtype predicates
@@ -271,8 +273,12 @@ bool IsNumber(keel_dt dt) {
          dt == KEEL_U64;
 }
 bool Numbers(const keel_dt* in, keel_dt) { return IsNumber(in[0]); }
+// Without products, extremes and magnitudes of 64-bit integers, which AVX2 lacks.
+bool MostNumbers(const keel_dt* in, keel_dt) {
+  return IsNumber(in[0]) && (J::HasMasks() || IsFloat(in[0]) || WidthOf(in[0]) == 4);
+}
 bool Floats(const keel_dt* in, keel_dt) { return in[0] == KEEL_F32 || in[0] == KEEL_F64; }
-bool SignedNumbers(const keel_dt* in, keel_dt) { return IsNumber(in[0]) && (in[0] & 0xff) != 1; }
+bool SignedNumbers(const keel_dt* in, keel_dt out) { return MostNumbers(in, out) && (in[0] & 0xff) != 1; }
 bool Integers(const keel_dt* in, keel_dt) { return IsNumber(in[0]) && !IsFloat(in[0]); }
 bool Bools(const keel_dt* in, keel_dt) { return in[0] == KEEL_BOOL; }
 bool Both(const keel_dt* in, keel_dt) { return HasRegisters(in[0]); }
@@ -285,10 +291,10 @@ bool CastsOf(const keel_dt* in, keel_dt out) {
 constexpr JitRow kRows[] = {
     {"add", Numbers, Plain<kAdd>},
     {"sub", Numbers, Plain<kSub>},
-    {"mul", Numbers, Plain<kMul>},
+    {"mul", MostNumbers, Plain<kMul>},
     {"div", Floats, Plain<kDiv>},
-    {"maximum", Numbers, Extreme<kMax, kMaxUnsigned>},
-    {"minimum", Numbers, Extreme<kMin, kMinUnsigned>},
+    {"maximum", MostNumbers, Extreme<kMax, kMaxUnsigned>},
+    {"minimum", MostNumbers, Extreme<kMin, kMinUnsigned>},
     {"bit_and", Integers, Plain<kAnd>},
     {"bit_or", Integers, Plain<kOr>},
     {"bit_xor", Integers, Plain<kXor>},
@@ -301,13 +307,13 @@ constexpr JitRow kRows[] = {
     {"less_equal", Numbers, Comparison<kLessEqualOrdered, kIntLessEqual>},
     {"greater", Numbers, Comparison<kGreaterOrdered, kIntGreater>},
     {"greater_equal", Numbers, Comparison<kGreaterEqualOrdered, kIntGreaterEqual>},
-    {"logical_and", Bools, LogicalAnd},
-    {"logical_or", Bools, LogicalOr},
-    {"logical_xor", Bools, LogicalXor},
+    {"logical_and", Bools, OfMasks<&J::And>},
+    {"logical_or", Bools, OfMasks<&J::Or>},
+    {"logical_xor", Bools, OfMasks<&J::Xor>},
     {"logical_not", Bools, LogicalNot},
     {"neg", Numbers, Neg},
-    {"abs", Numbers, Abs},
-    {"square", Numbers, Square},
+    {"abs", MostNumbers, Abs},
+    {"square", MostNumbers, Square},
     {"sign", Floats, Sign},
     {"sqrt", Floats, Sqrt},
     {"rsqrt", Floats, Rsqrt},
@@ -320,7 +326,7 @@ constexpr JitRow kRows[] = {
     {"is_inf", Floats, CompareMagnitude<kEqualOrdered>},
     {"is_finite", Floats, CompareMagnitude<kLessEqualOrdered>},
     {"select", Chosen, SelectOp},
-    {"clamp", Numbers, ClampOp},
+    {"clamp", MostNumbers, ClampOp},
     {"cast", CastsOf, CastOp},
 };
 

@@ -41,9 +41,9 @@ class While {
     j_.cmp(j_.dword[kCancelled], 0);
     j_.jne(stopped, j_.T_NEAR);
     Ops(0, loop_.test_ops);
-    j_.kmovw(j_.eax, j_.K(loop_.go));
+    j_.LowestBit(j_.eax, j_.M(loop_.go));
     Release(loop_.go, static_cast<int64_t>(loop_.test_ops));
-    j_.test(j_.eax, 1);
+    j_.test(j_.eax, j_.eax);
     j_.je(end, j_.T_NEAR);
     Ops(loop_.test_ops, ops_.size());
     CarryOn();
@@ -79,27 +79,13 @@ class While {
   }
   void ReadLiteral(uint32_t v, uint64_t bits) {
     j_.Allocate(v);
-    j_.mov(kSpare, bits);
-    if (j_.IsMask(v)) {
-      j_.neg(j_.eax);
-      j_.kmovw(j_.K(v), j_.eax);
-    } else {
-      Width(v) == 4 ? j_.vpbroadcastd(j_.V(v), j_.eax) : j_.vpbroadcastq(j_.V(v), kSpare);
-    }
+    if (!j_.IsMask(v)) return j_.SpreadLiteral(Width(v), j_.V(v), bits);
+    j_.mov(j_.eax, -static_cast<int32_t>(bits));
+    j_.MaskFrom(j_.M(v), j_.eax);
   }
   void Write(uint32_t carry) {
     j_.mov(kSpare, j_.ptr[kAt + 8 * (loop_.given + carry)]);
-    WriteTo(carry, kSpare, 0);
-  }
-  void WriteTo(uint32_t v, const Reg64& base, int offset) {
-    if (j_.IsMask(v)) {
-      j_.kmovw(j_.ecx, j_.K(v));
-      j_.and_(j_.ecx, 1);
-      j_.mov(j_.byte[base + offset], j_.cl);
-    } else {
-      Width(v) == 4 ? j_.vmovss(j_.dword[base + offset], j_.V(v))
-                    : j_.vmovsd(j_.qword[base + offset], j_.V(v));
-    }
+    j_.WriteOne(kSpare, carry, j_.ecx);
   }
 
   void Ops(size_t begin, size_t end) {
@@ -122,7 +108,7 @@ class While {
     std::vector<uint32_t> alive;
     for (uint32_t v = 0; v < last_.size(); v++)
       if (j_.Placed(v)) alive.push_back(v);
-    for (uint32_t v : alive) WriteTo(v, j_.rsp, Home(v));
+    for (uint32_t v : alive) j_.WriteOne(j_.rsp + Home(v), v, j_.ecx);
     const Reg64 kArguments[] = {j_.rdi, j_.rsi, j_.rdx, j_.rcx};
     int n = 0;
     for (; n < op.n_in; n++) j_.lea(kArguments[n], j_.ptr[j_.rsp + Home(op.in[n])]);
@@ -142,13 +128,13 @@ class While {
     const auto waits = [&](uint32_t i) { return loop_.next[i] < loop_.given && loop_.next[i] != i; };
     const auto count = static_cast<uint32_t>(loop_.next.size());
     for (uint32_t i = 0; i < count; i++)
-      if (waits(i)) WriteTo(loop_.next[i], j_.rsp, Home(i));
+      if (waits(i)) j_.WriteOne(j_.rsp + Home(i), loop_.next[i], j_.ecx);
     for (uint32_t i = 0; i < count; i++) {
       const uint32_t from = loop_.next[i];
       if (waits(i))
         j_.Spread(i, j_.rsp + Home(i));
       else if (from != i)
-        j_.IsMask(i) ? j_.kmovw(j_.K(i), j_.K(from)) : Move(i, j_.V(from));
+        j_.IsMask(i) ? j_.Copy(j_.M(i), j_.M(from)) : Move(i, j_.V(from));
     }
     const auto is_literal = [&](uint32_t v) {
       return std::any_of(loop_.literals.begin(), loop_.literals.end(),
