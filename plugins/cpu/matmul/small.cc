@@ -16,7 +16,7 @@ constexpr int64_t kMostWork = 32 * 1024;  // multiplications; larger products be
 bool PrepareMatmulSmall(keel_dt dtype, const MatmulShape& s, keel_launch* launch) {
   const bool plain = !s.ta && !s.tb && s.Batches() == 1 && s.b_matrices == 1;
   if (!plain || s.Work() > kMostWork || s.Work() == 0) return false;
-  for (std::span<const SmallMatmul> ops : {IfmaMatmuls(), std::span<const SmallMatmul>(*KEEL_PICK(kSmall))})
+  for (std::span<const SmallMatmul> ops : {IfmaMatmuls(), *KEEL_PICK(kSmall)})
     for (const SmallMatmul& op : ops)
       if (op.dtype == dtype && s.n <= op.lanes) {
         const int64_t whole = s.k * s.n < op.lanes ? 0 : (s.k * s.n - op.lanes) / s.n + 1;

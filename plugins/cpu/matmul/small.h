@@ -1,4 +1,4 @@
-// small.h: products of small matrices whose rows fit a vector register: no packing, no workspace.
+// small.h: products of small matrices whose rows fit a vector register or two: no packing, no workspace.
 #pragma once
 
 #include <span>
