@@ -1,5 +1,5 @@
 """Products of f32 by oneDNN and by the own loops, whichever the table of measurements prefers: KEEL_CPU_PRODUCTS forces a side.
-The oracle is NumPy in f64."""
+Small products of all widths. The oracles are NumPy in f64 and in i64."""
 import os
 import subprocess
 import sys
@@ -38,7 +38,12 @@ entry main = @main (a, b, s) -> (_)
     close(np.array(session.prepare().run(a, b, shift)[0]), np.maximum(want + shift, 0), k)
 a, b = draw(6, 5, 90, 70), draw(5, 70, 110)
 close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 70)
-print(context.report("devices")[0]["name"])
+for kind in ("i4", "u4", "i8", "f4", "f8"):
+    for n in (*range(1, 19), 31, 32, 33):
+        for m, k in ((1, 1), (2, 3), (5, 10), (12, 2), (7, n)):
+            most = 400 if kind == "f4" else 40000
+            a, b = (rng.integers(0 if kind[0] == "u" else -most, most, dims).astype(kind) for dims in ((m, k), (k, n)))
+            np.testing.assert_array_equal(context.apply("cpu", "matmul", a, b), (a.astype("i8") @ b.astype("i8")).astype(kind))
 """
 
 
