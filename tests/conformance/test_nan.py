@@ -146,12 +146,13 @@ def check(case, threads=2):
         context = keel_abi.Context(threads=threads)
         plan = as_nodes(context, build, inputs, [], device="cpu")
         wanted = as_nodes(keel_abi.Context(), build, inputs, []).run(*inputs)
-        if "oneDNN region" not in [step["impl"] for step in plan.report(*inputs)["launches"]]:
+        isa = cpu_class(context)
+        own = case[1] == "product of few rows" and isa in ("sse4", "avx2") and "KEEL_CPU_PRODUCTS" not in os.environ
+        if not own and "oneDNN region" not in [step["impl"] for step in plan.report(*inputs)["launches"]]:
             return "did not become a region"
         # Which of two zeros is greater is unspecified. Below AVX-512 oneDNN's gelu by erf gives +0 for all results that round to
         # zero, and its convolutions with SSE 4.1 end in -0 where relu gives +0.
         signs = case[-1] not in ("maximum", "minimum", "minimum with 0", "clamp to 0", "clamp from -0")
-        isa = cpu_class(context)
         signs &= isa in ("avx512", "amx") or (isa == "avx2" and case[-1] != "gelu")
         for _ in range(2):
             for got, right in zip(plan.run(*inputs), wanted):
@@ -178,6 +179,6 @@ print(*(f"{{n}}: {{p}}" for n, p in wrong.items()), sep="\\n", end="")
 @pytest.mark.parametrize("isa", ["avx2", "sse4"])
 def test_special_numbers_with_fewer_instructions(isa):
     code = EVERY_CASE.format(paths=[str(HERE), str(HERE.parent / "python")])
-    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "KEEL_CPU_ISA": isa},
+    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "KEEL_CPU_ISA": isa, "KEEL_CPU_PRODUCTS": "onednn"},
                          capture_output=True, text=True, timeout=600)
     assert (out.returncode, out.stdout) == (0, ""), out.stdout + out.stderr

@@ -7,7 +7,7 @@ import random
 import keel_abi
 import numpy as np
 import pytest
-from regions import as_call, as_nodes, assert_close, run_both
+from regions import as_call, as_nodes, assert_close, cpu_class, run_both
 
 UNARY = ["relu", "gelu", "sigmoid", "tanh", "silu", "exp", "abs", "square", "neg", "leaky_relu", "softplus", "round"]
 BINARY = ["add", "sub", "mul", "div", "maximum", "minimum"]
@@ -111,8 +111,9 @@ def test_product_of_any_shape_with_any_epilogue(context, seed):
     v = case.node("mul", v, case.constant((), scale=0.1))
     for _ in range(rng.randrange(0, 5)):
         v = case.elementwise(v, (*batch, m, n), -1)
-    # A small product is a launch of its own.
-    case.check(context, v, tolerance=2e-4, region=m * k * n * int(np.prod(batch)) > 256 * 1024)
+    # A small product is a launch of its own; without AVX-512 many others are, too.
+    is_small = m * k * n * int(np.prod(batch)) <= 256 * 1024
+    case.check(context, v, tolerance=2e-4, region=not is_small if is_small or cpu_class(context) in ("avx512", "amx") else None)
 
 
 @pytest.mark.parametrize("op", [*UNARY, *BINARY])

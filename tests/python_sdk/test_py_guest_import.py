@@ -22,6 +22,8 @@ f, w = keel.function(lambda x: x + 1), keel.f32["b", 784]
 assert "keel-cpu" not in open("/proc/self/maps").read()
 assert keel.add(1, 2).item() == 3 and f(keel.array([1.]))[0].item() == 2
 assert "keel-cpu" in open("/proc/self/maps").read() and "numpy" not in sys.modules
+sys.modules["numpy"] = None  # as if it were not installed
+assert keel.arange(2, 9, 3).tolist() == [2, 5, 8] and keel.arange(0).size == 0 and keel.arange(0., .5, .25).tolist() == [0, .25]
 """
 
 

@@ -58,9 +58,16 @@ def arange(start, stop=None, step=1, dtype=None):
     dtype = dtype or (_keel.i32 if whole else _keel.f32)
     ends = [start, start + step * (count - 1)] if count else []
     _keel.array(ends, dtype)  # raises for numbers that the dtype has not
-    import numpy
-    small = whole and all(-2**30 <= v < 2**30 for v in (*ends, step))  # as the stop that NumPy takes
-    return _keel.array(numpy.arange(start, start + step * count, step, "i4") if small else start + step * numpy.arange(count), dtype)
+    return _keel.array(_numbers(start, step, count, whole and all(-2**30 <= v < 2**30 for v in (*ends, step))), dtype)
+
+
+def _numbers(start, step, count, small):
+    """The numbers of arange(), without NumPy slower."""
+    try:
+        import numpy
+    except ImportError:
+        return [start + step * i for i in range(count)]
+    return numpy.arange(start, start + step * count, step, "i4") if small else start + step * numpy.arange(count)
 
 
 def _counted(start, stop, step, dtype):
