@@ -2,9 +2,9 @@
 //
 // A JitBody lists values by dtype and ops on them in order. FindJit checks whether an op is supported;
 // CompileFlat compiles a function over arrays. ops.cc has a row per op, assembler.h allocates registers,
-// flat.cc emits the loop, masks.cc what bools need, memory.cc publishes the code. The bits equal those of the
-// ops' own loops: no two roundings are fused. Needs AVX2 or AVX-512 and executable memory; without them every
-// function here declines, and the callers interpret.
+// flat.cc emits the loop, masks.cc the instructions of bools, memory.cc publishes the code. The bits equal
+// those of the ops' own loops: no two roundings are fused. Needs AVX2 or AVX-512 and executable memory;
+// without them every function here declines, and the callers interpret.
 #pragma once
 
 #include <memory>

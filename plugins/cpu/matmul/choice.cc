@@ -20,7 +20,7 @@ constexpr Measured kMeasured[] = {
 #include "plugins/cpu/matmul/choices.inc"
 };
 
-// A region also computes what follows a product, so the own loops must win by more than that saves.
+// A region also computes the ops after a product, so the own loops must win by more than that saves.
 constexpr int kWins = 95;
 
 // Up to here the own loops win on all classes: a call of oneDNN alone costs some 300 ns.
