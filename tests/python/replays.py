@@ -1,10 +1,10 @@
 """Recorded plans, for tests of each device that records: random feeds, sizes and faults, threads, variables. NumPy is the model."""
 import random
-import threading
 
 import keel_abi
 import numpy as np
 import pytest
+from together import together
 
 PROGRAM = """keel 1
 fn @main(x: f32[n, 4], w: f32[n, 4], i: i32[3]) -> f32[3, 4], f32[n, 4], f32[n, 4] {
@@ -82,21 +82,15 @@ def run_at_random(context, device, plan, draw):
 
 def run_in_threads(plan, count, runs):
     """Threads that replay one recording of PROGRAM."""
-    wrong, i = [], np.array([0, 2, 1], np.int32)
+    i = np.array([0, 2, 1], np.int32)
 
-    def go(k):
+    def work(k):
         draw = random.Random(k)
         for _ in range(runs):
             x, w = floats(draw, 3), floats(draw, 3)
             for got, want in zip(plan.run(x, w, i), model(x, w, i), strict=True):
-                if (got != want).any():
-                    wrong.append(k)
-    threads = [threading.Thread(target=go, args=(k,)) for k in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+                np.testing.assert_array_equal(got, want)
+    together(count, work)
 
 
 def update_a_variable(context, device):

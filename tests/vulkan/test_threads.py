@@ -1,28 +1,12 @@
 """Threads that use one device: eager ops, functions, uploads and downloads next to compute."""
-import threading
 
 import numpy as np
 import pytest
+from together import together
 
 import keel
 
 pytestmark = pytest.mark.usefixtures("loaded")
-
-
-def together(count, work):
-    wrong = []
-
-    def go(k):
-        try:
-            work(k)
-        except Exception as e:  # pytest shows exceptions of its own thread only
-            wrong.append(repr(e))
-    threads = [threading.Thread(target=go, args=(k,)) for k in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
 
 
 @pytest.mark.parametrize("count", [8, 64])

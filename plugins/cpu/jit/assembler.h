@@ -38,7 +38,6 @@ class JitAssembler : public Xbyak::CodeGenerator {
 
   keel_dt TypeOf(uint32_t value) const { return body_.values[value]; }
   bool IsMask(uint32_t value) const { return TypeOf(value) == KEEL_BOOL; }
-  int lanes() const { return lanes_; }
   void OneLane() { lanes_ = 1; }  // from here on; values in registers have equal lanes
   // As wide as `lanes` elements of this width, but at least 128 bits.
   Xbyak::Xmm Vector(int width, int index) const {

@@ -18,18 +18,6 @@ struct AttentionNumbers {
   uint32_t sizes[KEEL_MAX_RANK], of_mask[KEEL_MAX_RANK];
 };
 
-// Strides of the mask, 0 where it is broadcast to [B.., rows, columns].
-void ReadMask(Op& op, const keel_tensor& y, AttentionNumbers* n) {
-  const keel_tensor mask = op.In(3);
-  int64_t strides[KEEL_MAX_RANK] = {};
-  RowMajor(mask, strides);
-  uint32_t of[KEEL_MAX_RANK] = {};
-  for (int d = 0; d < mask.ndim; d++)
-    of[d + y.ndim - mask.ndim] = mask.shape[d] == 1 ? 0 : static_cast<uint32_t>(strides[d]);
-  n->mask_row = of[y.ndim - 2], n->mask_column = of[y.ndim - 1];
-  for (int d = 0; d < y.ndim - 2; d++) n->of_mask[d] = of[d];
-}
-
 // KEEL_UNIMPLEMENTED where the body is faster or a thread's loops would be too long.
 void CheckFused(Op& op, const AttentionNumbers& n, uint32_t blocks) {
   const uint64_t of_tile = (n.depth + kDepth - 1) / kDepth * 12 + blocks * 14 + 20;  // iterations, rounded up
@@ -45,19 +33,20 @@ void CheckFused(Op& op, const AttentionNumbers& n, uint32_t blocks) {
 
 void Attention(Op& op) {
   const keel_tensor q = op.In(0), v = op.In(2), y = op.Out(0);
-  auto dim = [](const keel_tensor& t, int from_end) {
-    return static_cast<uint32_t>(t.shape[t.ndim - from_end]);
-  };
   const double scale = op.Float("scale");
   AttentionNumbers n = {};
-  n.rows = dim(y, 2), n.columns = dim(v, 2), n.depth = dim(q, 1), n.width = dim(y, 1);
+  n.rows = DimFromEnd(y, 2), n.columns = DimFromEnd(v, 2), n.depth = DimFromEnd(q, 1),
+  n.width = DimFromEnd(y, 1);
   n.scale = BitsOf(q, scale == 0 ? 1 / std::sqrt(static_cast<double>(n.depth)) : scale);
   n.rank = static_cast<uint32_t>(y.ndim - 2);
   n.heads = Product32(y.shape, y.shape + n.rank);
   for (uint32_t d = 0; d < n.rank; d++) n.sizes[d] = static_cast<uint32_t>(y.shape[d]);
   n.causal = static_cast<uint32_t>(op.Int("causal")), n.zero_nan = static_cast<uint32_t>(op.Int("zero_nan"));
   n.masked = op.n_in > 3 && op.In(3).dtype.bits;
-  if (n.masked) ReadMask(op, y, &n);
+  if (n.masked) {
+    BroadcastStrides(op.In(3), y, n.of_mask);
+    n.mask_row = n.of_mask[n.rank], n.mask_column = n.of_mask[n.rank + 1];
+  }
   const uint32_t blocks = (n.width + 31) / 32, groups = (n.rows + kRows - 1) / kRows;
   CheckFused(op, n, blocks);
   if (groups > kMostGroups) op.Fail(KEEL_UNIMPLEMENTED, "attention in one launch: more than 4194240 rows");

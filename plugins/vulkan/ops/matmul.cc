@@ -11,13 +11,6 @@ struct MatmulNumbers {
   uint32_t sizes[KEEL_MAX_RANK], of_a[KEEL_MAX_RANK], of_b[KEEL_MAX_RANK];
 };
 
-// Strides of a matrix's batch dims, in those of the result.
-void BatchStrides(const keel_tensor& t, const keel_tensor& c, uint32_t* out) {
-  int64_t step = t.shape[t.ndim - 1] * t.shape[t.ndim - 2];
-  for (int d = t.ndim - 3; d >= 0; step *= t.shape[d--])
-    out[d + c.ndim - t.ndim] = t.shape[d] == 1 ? 0 : static_cast<uint32_t>(step);
-}
-
 // Matrices that are vectors, or nearly: a thread a column if these are adjacent and many, otherwise a group a
 // result.
 Mode ModeFor(const MatmulNumbers& n) {
@@ -45,18 +38,15 @@ void Finish(Op& op, MatmulNumbers& n, uint32_t bias) {
 void Matmul(Op& op) {
   const keel_tensor a = op.In(0), b = op.In(1), c = op.Out(0);
   const bool ta = op.Int("ta"), tb = op.Int("tb");
-  auto dim = [](const keel_tensor& t, int from_end) {
-    return static_cast<uint32_t>(t.shape[t.ndim - from_end]);
-  };
   MatmulNumbers n{};
-  n.rows = dim(c, 2), n.columns = dim(c, 1), n.inner = dim(a, ta ? 2 : 1);
-  n.a_row = ta ? 1 : dim(a, 1), n.a_inner = ta ? dim(a, 1) : 1;
-  n.b_inner = tb ? 1 : dim(b, 1), n.b_column = tb ? dim(b, 1) : 1;
+  n.rows = DimFromEnd(c, 2), n.columns = DimFromEnd(c, 1), n.inner = DimFromEnd(a, ta ? 2 : 1);
+  n.a_row = ta ? 1 : DimFromEnd(a, 1), n.a_inner = ta ? DimFromEnd(a, 1) : 1;
+  n.b_inner = tb ? 1 : DimFromEnd(b, 1), n.b_column = tb ? DimFromEnd(b, 1) : 1;
   n.rank = static_cast<uint32_t>(c.ndim - 2);
   n.batches = Product32(c.shape, c.shape + n.rank);
   for (uint32_t i = 0; i < n.rank; i++) n.sizes[i] = static_cast<uint32_t>(c.shape[i]);
-  BatchStrides(a, c, n.of_a);
-  BatchStrides(b, c, n.of_b);
+  BroadcastStrides(a, c, n.of_a);  // of the last two dims they are unused
+  BroadcastStrides(b, c, n.of_b);
   Finish(op, n, 0);
 }
 

@@ -81,6 +81,12 @@ inline int64_t Product(const int64_t* begin, const int64_t* end) {
 }
 // At prepare only: strides of a row-major tensor.
 void RowMajor(const keel_tensor& t, int64_t* strides);
+// The same in the dims of `over`, to which t is broadcast: 0 where it has one element or no dim.
+void BroadcastStrides(const keel_tensor& t, const keel_tensor& over, uint32_t* strides);
+// A dim counted from the end: 1 is the last.
+inline uint32_t DimFromEnd(const keel_tensor& t, int from_end) {
+  return static_cast<uint32_t>(t.shape[t.ndim - from_end]);
+}
 
 }  // namespace vulkan
 #endif
