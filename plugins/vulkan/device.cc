@@ -84,6 +84,7 @@ keel_rc DeviceOpen(const keel_host* host, uint32_t i, const keel_kv*, uint32_t, 
   d->has = OptionalFeatures(d->physical);
   VkPhysicalDeviceProperties properties;
   vk().GetPhysicalDeviceProperties(d->physical, &properties);
+  d->is_processor = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && !settings().tiles;
   d->nanoseconds = static_cast<uint64_t>(std::llround(properties.limits.timestampPeriod * 65536.0));
   keel_rc rc = CreateDevice(d);
   if (!rc) rc = ChooseMemory(d);

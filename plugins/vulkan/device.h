@@ -24,6 +24,8 @@ struct DriverQueue {
   std::mutex mutex;  // of vkQueueSubmit2
 };
 
+inline constexpr uint32_t kPushBytes = 24;  // of push constants (shaders/common.glsl)
+
 struct Code {  // SPIR-V; static data
   const uint32_t* words = nullptr;
   size_t bytes = 0;
@@ -42,6 +44,8 @@ struct keel_dev_s {
   VkDevice device = nullptr;
   vulkan::Families families;
   vulkan::Optional has;
+  bool is_processor =
+      false;  // its threads share vector registers and caches of a host (shaders/product.comp)
   vulkan::DriverQueue compute, own_transfer;
   vulkan::DriverQueue* transfer = &compute;
   std::array<uint32_t, 4> memory_types{};  // by KEEL_SEGMENT_

@@ -53,12 +53,13 @@ keel_rc Run(const keel_call* call) {
   if (keel_rc rc = q->ForLaunch(call, work.op, &commands)) return rc;
   auto* addresses = static_cast<uint64_t*>(call->params);
   WriteAddresses(call, addresses);
-  std::memcpy(addresses + Addresses(call->n_in, call->n_out) + 1, work.numbers.data(), work.numbers.size());
+  std::memcpy(addresses + Addresses(call->n_in, call->n_out) + 1, work.all_numbers.data(),
+              work.all_numbers.size());
   if (q->recording && call->slots) Relocate(q->recording, call, addresses);
-  DispatchAt(q->device, commands, work.pipeline, call->param_address, work.groups, work.step);
+  DispatchAt(q->device, commands, work, call->param_address);
   for (const Dispatch& each : work.more) {
     GlobalBarrier(commands);
-    DispatchAt(q->device, commands, each.pipeline, call->param_address, each.groups, each.step);
+    DispatchAt(q->device, commands, each, call->param_address);
   }
   return KEEL_OK;
 }
@@ -75,10 +76,11 @@ void Release(keel_dev, void* state) { delete static_cast<Work*>(state); }
 
 }  // namespace
 
-void DispatchAt(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, uint64_t params, Groups groups,
-                uint64_t step) {
-  const uint64_t push[] = {params, step};
-  vk().CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+void DispatchAt(keel_dev d, VkCommandBuffer commands, const Dispatch& dispatch, uint64_t params) {
+  const uint64_t push[] = {params, dispatch.step, dispatch.numbers};
+  static_assert(sizeof push == kPushBytes);
+  const Groups& groups = dispatch.groups;
+  vk().CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.pipeline);
   vk().CmdPushConstants(commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, push);
   vk().CmdDispatch(commands, groups.x, groups.y, groups.z);
 }
@@ -93,7 +95,7 @@ keel_rc Finish(const keel_host* host, const keel_node* node, const Work& work, k
   launch->release = Release;
   launch->run = Guarded<Run>;
   launch->scratch_bytes = work.scratch_bytes;
-  launch->param_bytes = 8 * (Addresses(n_in, n_out) + 1) + work.numbers.size();
+  launch->param_bytes = 8 * (Addresses(n_in, n_out) + 1) + work.all_numbers.size();
   return KEEL_OK;
 }
 

@@ -5,9 +5,11 @@
 //   u64 addresses of the operands, the results, scratch and the fault bytes; 0: omitted
 //   u64 keel_call.fault | KEEL_RANGE, for the fault code
 //   numbers of the shader: sizes, strides ...
-// A launch of several dispatches has the same parameters for each, and a number for each, its step.
+// A launch of several dispatches has the same parameters for each, and for each a number, its step, and the
+// offset of its numbers.
 #ifndef KEEL_PLUGINS_VULKAN_LAUNCH_H
 #define KEEL_PLUGINS_VULKAN_LAUNCH_H
+#include <cstring>
 #include <type_traits>
 
 #include "device.h"
@@ -29,21 +31,30 @@ struct Dispatch {
   VkPipeline pipeline = nullptr;
   Groups groups;
   uint64_t step = 0;
+  uint64_t numbers = 0;  // offset of those of its shader among all
 };
 
 // State of a launch, read-only after prepare.
 struct Work : Dispatch {
   std::vector<Dispatch> more;  // dispatches after the first, each after a barrier
-  std::vector<unsigned char> numbers;
+  std::vector<unsigned char> all_numbers;
   uint64_t scratch_bytes = 0;
   bool copies = false;  // nothing to do if result 0 shares the memory of operand 0
   const char* op = "";  // set by Finish
 
   template <typename T>
   void Set(const T& value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    auto* bytes = reinterpret_cast<const unsigned char*>(&value);
-    numbers.assign(bytes, bytes + sizeof value);
+    all_numbers.clear();
+    Add(value);
+  }
+  // Numbers of one more shader; returns their offset.
+  template <typename T>
+  uint64_t Add(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 8);
+    const size_t at = (all_numbers.size() + 7) / 8 * 8;
+    all_numbers.resize(at + sizeof value);
+    std::memcpy(all_numbers.data() + at, &value, sizeof value);
+    return at;
   }
   // One thread an element, with a grid stride beyond the largest grid.
   void Threads(uint64_t n, uint32_t group = 64) { groups = ThreadGroups(n, group); }
@@ -53,8 +64,7 @@ struct Work : Dispatch {
 keel_rc Finish(const keel_host* host, const keel_node* node, const Work& work, keel_launch* launch);
 
 // Encodes a dispatch whose parameters are at a device address.
-void DispatchAt(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, uint64_t params, Groups groups,
-                uint64_t step = 0);
+void DispatchAt(keel_dev d, VkCommandBuffer commands, const Dispatch& dispatch, uint64_t params);
 
 }  // namespace vulkan
 #endif

@@ -120,6 +120,7 @@ const Settings& settings() {
     s.staging = IsSet("KEEL_VULKAN_STAGING");
     s.no_recordings = IsSet("KEEL_VULKAN_NO_RECORDINGS");
     s.no_subgroups = IsSet("KEEL_VULKAN_NO_SUBGROUPS");
+    s.tiles = IsSet("KEEL_VULKAN_TILES");
     s.verify = IsSet("KEEL_VULKAN_VERIFY");
     return s;
   }());

@@ -32,7 +32,7 @@ keel_rc Create(keel_dev d, Code code, const Constants& constants, VkPipeline* ou
 }  // namespace
 
 keel_rc PipelinesOpen(keel_dev d) {
-  const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, 2 * sizeof(uint64_t)};
+  const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
   auto layout = Typed<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
   layout.pushConstantRangeCount = 1;
   layout.pPushConstantRanges = &push;

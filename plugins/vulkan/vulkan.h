@@ -37,6 +37,7 @@ struct Settings {
   bool staging = false;        // no memory is used that both device and host reach fast
   bool no_recordings = false;  // each run encodes its launches
   bool no_subgroups = false;   // shaders use no subgroup operations
+  bool tiles = false;          // a device that is a processor gets the shaders of GPUs
   bool verify = false;         // check barriers against operand ranges (verifier.h)
 };
 const Settings& settings();

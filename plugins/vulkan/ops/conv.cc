@@ -1,50 +1,172 @@
-// conv.cc: convolution and its gradients.
+// conv.cc: convolution and its gradients: as products of matrices by tiles (shaders/conv.comp), or on
+// processors in registers, over a padded copy of the image (shaders/phases.comp).
+#include "phases.h"
 #include "tiles.h"
-#include "window.h"
 
 namespace vulkan {
 namespace {
 
-enum Kind : uint32_t { kForward, kImage, kWeights };  // shaders/conv.comp
+enum Kind : uint32_t { kForward, kImage, kWeights };   // shaders/conv.comp
+enum Mode : uint32_t { kTiles, kThreads, kMendNans };  // shaders/conv.comp
+
+// As shaders/conv.comp reads them; ins and outs: channels of a group.
+struct ConvNumbers {
+  uint32_t batches = 0, rows = 0, columns = 0, inner = 0, depth = 0, images, groups, ins, outs, pixels,
+           windows, taps;
+  Window window;
+};
 
 // x [n, channels, image], w [outputs, channels of a group, window], y [n, outputs, places].
-void Convolve(Op& op, Kind kind, const keel_tensor& x, const keel_tensor& w, const keel_tensor& y) {
+ConvNumbers Sizes(Op& op, Kind kind, const keel_tensor& x, const keel_tensor& w, const keel_tensor& y) {
   const Window window(op, x, w.shape + 2, y);
-  const int64_t groups = op.Int("groups");
-  if (op.rc) return;
+  const auto groups = static_cast<uint32_t>(op.rc ? 1 : op.Int("groups"));
   auto dim = [](int64_t d) { return static_cast<uint32_t>(d); };
-  struct {
-    uint32_t batches, rows, columns, inner, depth, images, groups, ins, outs, pixels, windows, taps;
-    Window window;
-  } n = {0,
-         0,
-         0,
-         0,
-         0,
-         dim(x.shape[0]),
-         dim(groups),
-         dim(w.shape[1]),
-         dim(w.shape[0] / groups),
-         window.pixels(),
-         window.windows(),
-         window.taps(),
-         window};
+  ConvNumbers n{.images = dim(x.shape[0]),
+                .groups = groups,
+                .ins = dim(w.shape[1]),
+                .outs = dim(w.shape[0]) / groups,
+                .pixels = window.pixels(),
+                .windows = window.windows(),
+                .taps = window.taps(),
+                .window = window};
   n.batches = kind == kWeights ? n.groups : n.images * n.groups;
   n.rows = kind == kImage ? n.ins : n.outs;
   n.columns = kind == kForward ? n.windows : kind == kImage ? n.pixels : n.ins * n.taps;
   n.inner = kind == kForward ? n.ins * n.taps : kind == kImage ? n.outs * n.taps : n.images * n.windows;
-  const uint32_t direct = n.rows < 4 || n.columns < 4;
-  n.depth = direct ? kThreadDepth : kTileDepth;
-  op.work.Set(n);
-  const Tiles tiles = direct ? Tiles{1, 1} : TilesFor(x, n.rows, n.columns);
-  if (direct)
-    op.work.Threads(uint64_t{n.batches} * n.rows * n.columns, 256);
-  else
-    TileGrid(op, tiles, n.rows, n.columns, n.batches);
-  op.work.pipeline = op.Numbers("conv", x,
-                                {tiles.rows, tiles.columns, kind, direct, window.IsPoints(), window.rank,
-                                 window.IsSmall(std::max(n.inner, n.columns))});
-  StepInner(op, n.inner, n.depth);
+  return n;
+}
+
+// One of the modes of conv.comp, for all steps of the inner dim.
+void Launch(Op& op, Kind kind, Mode mode, ConvNumbers n) {
+  const keel_tensor t = op.In(0);
+  n.depth = mode == kTiles ? kTileDepth : kThreadDepth;
+  const Tiles tiles = mode == kTiles ? TilesFor(t, n.rows, n.columns) : Tiles{1, 1};
+  const Groups groups = mode == kTiles ? TileGrid(op, tiles, n.rows, n.columns, n.batches)
+                                       : ThreadGroups(uint64_t{n.batches} * n.rows * n.columns, 256);
+  const VkPipeline pipeline = op.Numbers("conv", t,
+                                         {tiles.rows, tiles.columns, kind, mode, n.window.IsPoints(),
+                                          n.window.rank, n.window.IsSmall(std::max(n.inner, n.columns))});
+  Steps(op, pipeline, groups, n.inner, n.depth, op.work.Add(n));
+}
+
+// The product that a convolution is, or its gradient for x, if window cells are image cells; else with an
+// image.
+RegisterProduct ProductOf(Kind kind, const ConvNumbers& n) {
+  RegisterProduct made{.left = 1};
+  const uint32_t weights = n.ins * n.taps;  // of an output
+  made.n = {.rows = n.rows,
+            .columns = n.columns,
+            .inner = n.inner,
+            .depth = kTileDepth,
+            .a_row = kind == kForward ? weights : 1,
+            .a_inner = kind == kForward ? 1 : weights,
+            .b_inner = n.columns,
+            .b_column = 1,
+            .batches = n.batches,
+            .rank = 2,
+            .sizes = {n.images, n.groups},
+            .of_a = {0, n.groups > 1 ? n.outs * weights : 0},
+            .of_b = {n.groups * n.inner * n.columns, n.inner * n.columns}};
+  made.image.results = n.columns;
+  return made;
+}
+
+// Whether a window reaches over the image's border.
+bool IsPadded(const Window& w) {
+  for (uint32_t d = 0; d < w.rank; d++) {
+    const int64_t last =
+        int64_t{w.places[d] - 1} * w.stride[d] + int64_t{w.window[d] - 1} * w.dil[d] - w.lo[d];
+    if (w.lo[d] > 0 || last >= w.image[d]) return true;
+  }
+  return false;
+}
+
+uint64_t RoundUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+// For the copies of a cell in all channels: a thread finds the cell once.
+constexpr uint32_t kCopyGroups = 16;
+
+// Copies the image to scratch, behind sums of steps. The product's columns are the copy's cells from the
+// first place of a window to the last one. false: too large to count.
+bool CopyImage(Op& op, const ConvNumbers& n, RegisterProduct& product) {
+  const Window& w = n.window;
+  const uint64_t bytes = op.In(0).dtype.bits / 8, copies = bytes == 4 ? 2 : 1;
+  Phases copy(w, n.images * n.groups * n.ins, n.inner, copies == 2);
+  const uint64_t elements = copies * copy.channels * copy.phases * copy.cells;
+  if (elements > INT32_MAX) return false;
+  ImageNumbers& image = product.image;
+  image.rank = w.rank;
+  uint32_t pitch = 1;
+  product.n.columns = 1;
+  for (uint32_t d = w.rank; d-- > 0; pitch *= copy.extent[d]) {
+    image.places[d] = w.places[d], image.pitch[d] = pitch;
+    product.n.columns += (w.places[d] - 1) * pitch;
+  }
+  image.image = copy.to_image = RoundUp(op.work.scratch_bytes, 16);
+  image.table = copy.to_table = RoundUp(image.image + (elements + kProductSlack) * bytes, 16);
+  op.work.scratch_bytes = image.table + 4 * uint64_t{n.inner};
+  const uint32_t of_group = n.ins * copy.phases * copy.cells;
+  product.n.of_b[0] = n.groups * of_group, product.n.of_b[1] = of_group;
+  product.b = copies == 2 ? kAcrossPairs : kNoPairs;
+  product.from_image = 1;
+  const Groups groups = {ThreadGroups(copy.cells).x, std::min(copy.channels, kCopyGroups)};
+  op.Then(op.Movement("phases", op.In(0), {static_cast<uint32_t>(copies), w.rank, copy.cells < 1 << 20}),
+          groups, 0, op.work.Add(copy));
+  return true;
+}
+
+struct DepthwiseNumbers {
+  uint32_t count, channels, blocks, window_rows, image_rows, image_columns, place_rows, place_columns;
+  int32_t stride, dil, lo_row, lo_column;
+};
+
+// Whether it was taken: a convolution of images of two dims in which each channel is a group, with a window
+// of few cells a row.
+bool Depthwise(Op& op, const ConvNumbers& n) {
+  constexpr uint32_t kColumns = 8, kMostCells = 32;
+  const Window& w = n.window;
+  if (op.rc || n.ins != 1 || n.outs != 1 || w.rank != 2 || !n.pixels || !n.taps) return false;
+  const auto stride = static_cast<uint32_t>(w.stride[1]), dil = static_cast<uint32_t>(w.dil[1]);
+  if ((kColumns - 1) * stride + (w.window[1] - 1) * dil >= kMostCells) return false;
+  const uint32_t blocks = (w.places[1] + kColumns - 1) / kColumns;
+  const DepthwiseNumbers numbers = {n.images * n.groups * w.places[0] * blocks,
+                                    n.groups,
+                                    blocks,
+                                    w.window[0],
+                                    w.image[0],
+                                    w.image[1],
+                                    w.places[0],
+                                    w.places[1],
+                                    w.stride[0],
+                                    w.dil[0],
+                                    w.lo[0],
+                                    w.lo[1]};
+  op.work.Set(numbers);
+  op.work.Threads(numbers.count);
+  op.work.pipeline = op.Numbers("depthwise", op.In(0), {kColumns, w.window[1], stride, dil});
+  return true;
+}
+
+// Whether it was taken: a convolution, or the gradient for x of one that is a product.
+bool InRegisters(Op& op, Kind kind, const ConvNumbers& n) {
+  const bool points = n.window.IsPoints();
+  if (!op.device->is_processor || kind == kWeights || (kind == kImage && !points)) return false;
+  const keel_tensor y = op.Out(0);
+  if (op.rc || !n.inner || !keel_count(&y)) return false;
+  RegisterProduct product = ProductOf(kind, n);
+  product.FindPairs(op.In(0));
+  ReserveSums(op, n.inner, kTileDepth);
+  if (!points && !CopyImage(op, n, product)) return false;
+  MultiplyInRegisters(op, product);
+  return true;
+}
+
+void Convolve(Op& op, Kind kind, const keel_tensor& x, const keel_tensor& w, const keel_tensor& y) {
+  const ConvNumbers n = Sizes(op, kind, x, w, y);
+  const bool few = n.rows < 4 || n.columns < 4;
+  if (kind == kForward && Depthwise(op, n)) return;
+  if (!InRegisters(op, kind, n)) Launch(op, kind, few ? kThreads : kTiles, n);
+  if (!n.window.IsPoints() && (kind == kImage || IsPadded(n.window)) && !few) Launch(op, kind, kMendNans, n);
 }
 void Conv(Op& op) { Convolve(op, kForward, op.In(0), op.In(1), op.Out(0)); }
 void ConvGradX(Op& op) { Convolve(op, kImage, op.Out(0), op.In(1), op.In(0)); }
@@ -53,7 +175,7 @@ void ConvGradW(Op& op) { Convolve(op, kWeights, op.In(1), op.Out(0), op.In(0)); 
 }  // namespace
 
 Impls ConvImpls() {
-  constexpr const char* kName = "tiles, or a thread for each result";
+  constexpr const char* kName = "products of matrices";
   return {NumbersRow<Conv>("conv", kFloatTypes, kName),
           NumbersRow<ConvGradX>("conv_grad_x", kFloatTypes, kName),
           NumbersRow<ConvGradW>("conv_grad_w", kFloatTypes, kName)};

@@ -141,7 +141,7 @@ void Pieces(Op& op, const keel_tensor& whole, uint32_t split) {
     numbers.push_back(numbers.back() + static_cast<uint32_t>(piece.shape[op.Int("axis")]) * lines.inner);
   }
   const auto* bytes = reinterpret_cast<const unsigned char*>(numbers.data());
-  op.work.numbers.assign(bytes, bytes + numbers.size() * sizeof numbers[0]);
+  op.work.all_numbers.assign(bytes, bytes + numbers.size() * sizeof numbers[0]);
   op.work.Threads(numbers[0]);
   op.work.pipeline = op.Movement("pieces", whole, {split});
 }

@@ -1,4 +1,5 @@
 // matmul.cc: products of matrices, with broadcast batches; linear.
+#include "product.h"
 #include "tiles.h"
 
 namespace vulkan {
@@ -6,14 +7,9 @@ namespace {
 
 enum Mode : uint32_t { kTiles, kColumns, kDots };  // shaders/matmul.comp
 
-struct MatmulNumbers {
-  uint32_t rows, columns, inner, depth, a_row, a_inner, b_inner, b_column, batches, rank;
-  uint32_t sizes[KEEL_MAX_RANK], of_a[KEEL_MAX_RANK], of_b[KEEL_MAX_RANK];
-};
-
 // Matrices that are vectors, or nearly: a thread a column if these are adjacent and many, otherwise a group a
 // result.
-Mode ModeFor(const MatmulNumbers& n) {
+Mode ModeFor(const ProductNumbers& n) {
   if (n.rows > 4 && n.columns > 4) return kTiles;
   if (n.inner < 32 || (n.columns >= 256 && n.b_column == 1) ||
       uint64_t{n.rows} * n.columns * n.batches > 65536)
@@ -21,24 +17,28 @@ Mode ModeFor(const MatmulNumbers& n) {
   return kDots;
 }
 
-void Finish(Op& op, MatmulNumbers& n, uint32_t bias) {
+void Finish(Op& op, ProductNumbers& n, uint32_t bias) {
   const keel_tensor c = op.Out(0);
   const Mode mode = ModeFor(n);
+  n.depth = mode == kColumns ? kThreadDepth : mode == kDots ? 256 * kThreadDepth : kTileDepth;
+  if (op.device->is_processor && mode != kDots) {
+    RegisterProduct product{.n = n, .with_bias = bias};
+    product.image.results = n.columns;
+    product.FindPairs(c);
+    return MultiplyInRegisters(op, product);
+  }
   const Tiles tiles = mode == kTiles ? TilesFor(c, n.rows, n.columns) : Tiles{1, 1};
-  n.depth = mode == kTiles ? kTileDepth : mode == kDots ? 256 * kThreadDepth : kThreadDepth;
-  op.work.Set(n);
-  if (mode == kTiles)
-    TileGrid(op, tiles, n.rows, n.columns, n.batches);
-  else
-    op.work.Threads(static_cast<uint64_t>(keel_count(&c)), mode == kColumns ? 256 : 1);
-  op.work.pipeline = op.Numbers("matmul", c, {tiles.rows, tiles.columns, mode, bias});
-  StepInner(op, n.inner, n.depth);
+  const Groups groups = mode == kTiles
+                            ? TileGrid(op, tiles, n.rows, n.columns, n.batches)
+                            : ThreadGroups(static_cast<uint64_t>(keel_count(&c)), mode == kColumns ? 256 : 1);
+  Steps(op, op.Numbers("matmul", c, {tiles.rows, tiles.columns, mode, bias}), groups, n.inner, n.depth,
+        op.work.Add(n));
 }
 
 void Matmul(Op& op) {
   const keel_tensor a = op.In(0), b = op.In(1), c = op.Out(0);
   const bool ta = op.Int("ta"), tb = op.Int("tb");
-  MatmulNumbers n{};
+  ProductNumbers n{};
   n.rows = DimFromEnd(c, 2), n.columns = DimFromEnd(c, 1), n.inner = DimFromEnd(a, ta ? 2 : 1);
   n.a_row = ta ? 1 : DimFromEnd(a, 1), n.a_inner = ta ? DimFromEnd(a, 1) : 1;
   n.b_inner = tb ? 1 : DimFromEnd(b, 1), n.b_column = tb ? DimFromEnd(b, 1) : 1;
@@ -53,7 +53,7 @@ void Matmul(Op& op) {
 // The batches together are one matrix.
 void Linear(Op& op) {
   const keel_tensor x = op.In(0), w = op.In(1);
-  MatmulNumbers n{};
+  ProductNumbers n{};
   n.rows = Product32(x.shape, x.shape + x.ndim - 1), n.columns = static_cast<uint32_t>(w.shape[1]);
   n.inner = static_cast<uint32_t>(w.shape[0]);
   n.a_row = n.inner, n.a_inner = 1, n.b_inner = n.columns, n.b_column = 1, n.batches = 1;

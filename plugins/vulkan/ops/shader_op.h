@@ -42,8 +42,13 @@ class Op : public Node {
   VkPipeline Numbers(const char* shader, const keel_tensor& t, const Constants& constants);
   // A shader for elements of t by width: constants from number 1 on.
   VkPipeline Movement(const char* shader, const keel_tensor& t, const Constants& constants);
-  void Then(VkPipeline pipeline, Groups groups, uint64_t step) {
-    work.more.push_back({pipeline, groups, step});
+  // The first dispatch, or one more, after a barrier.
+  void Then(VkPipeline pipeline, Groups groups, uint64_t step, uint64_t numbers = 0) {
+    const Dispatch each{pipeline, groups, step, numbers};
+    if (work.pipeline)
+      work.more.push_back(each);
+    else
+      static_cast<Dispatch&>(work) = each;
   }
   void Fail(keel_rc code, const std::string& message) {
     if (!rc) rc = host->fail(code, message.c_str());

@@ -17,21 +17,25 @@ inline Tiles TilesFor(const keel_tensor& t, uint32_t rows, uint32_t columns) {
   return {large && rows > 64 ? 2u : 1u, large && columns > 64 ? 2u : 1u};
 }
 // KEEL_UNIMPLEMENTED for more tiles than a grid has.
-inline void TileGrid(Op& op, Tiles tiles, uint32_t rows, uint32_t columns, uint32_t batches) {
+inline Groups TileGrid(Op& op, Tiles tiles, uint32_t rows, uint32_t columns, uint32_t batches) {
   auto count = [](uint32_t n, uint32_t tile) { return (n + 64 * tile - 1) / (64 * tile); };
-  op.work.groups = {count(columns, tiles.columns), count(rows, tiles.rows), std::min(batches, kMostGroups)};
-  if (!op.work.groups.y || !batches) op.work.groups.x = 0;
-  if (op.work.groups.x > kMostGroups || op.work.groups.y > kMostGroups)
+  Groups groups = {count(columns, tiles.columns), count(rows, tiles.rows), std::min(batches, kMostGroups)};
+  if (!groups.y || !batches) groups.x = 0;
+  if (groups.x > kMostGroups || groups.y > kMostGroups)
     op.Fail(KEEL_UNIMPLEMENTED,
             std::string(op.host->node_op(op.node)) + ": more than 65535 tiles in a direction");
+  return groups;
 }
 
-// Takes the inner dim in steps of `depth`, with the sums between them in scratch.
-inline void StepInner(Op& op, uint32_t inner, uint32_t depth) {
-  if (inner <= depth) return;
-  op.work.scratch_bytes = 8 * uint64_t{Count32(op.Out(0))};
-  const Dispatch first = op.work;
-  for (uint64_t step = 1; step * depth < inner; step++) op.Then(first.pipeline, first.groups, step);
+// A step for each part of `depth` of the inner dim; ReserveSums: scratch for the sums between them.
+inline void ReserveSums(Op& op, uint32_t inner, uint32_t depth) {
+  if (inner > depth)
+    op.work.scratch_bytes = std::max(op.work.scratch_bytes, 8 * uint64_t{Count32(op.Out(0))});
+}
+inline void Steps(Op& op, VkPipeline pipeline, Groups groups, uint32_t inner, uint32_t depth,
+                  uint64_t numbers) {
+  ReserveSums(op, inner, depth);
+  for (uint64_t step = 0; !step || step * depth < inner; step++) op.Then(pipeline, groups, step, numbers);
 }
 inline constexpr uint32_t kTileDepth = 8192, kThreadDepth = kMostIterations;
 

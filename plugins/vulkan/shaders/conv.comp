@@ -3,15 +3,16 @@
 //   kForward   y[o, place] = w[o, (i, tap)] x[(i, tap), place]
 //   kImage     dx[i, cell] = w[i, (o, tap)] dy[(o, tap), cell]
 //   kWeights   dw[o, (i, tap)] = dy[o, (n, place)] x[(n, place), (i, tap)]
-// Padding adds exactly 0 even for infinite weights: products that are NaN are computed once more, cell by cell.
+// Padding adds exactly 0 even for infinite weights: after the products, those that are NaN are computed once more, cell by cell.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "op.glsl"
 #include "elements.glsl"
 layout(constant_id = 4) const uint OP = 0;
-layout(constant_id = 5) const uint DIRECT = 0; // a thread for each result
+layout(constant_id = 5) const uint MODE = 0;
 layout(constant_id = 6) const uint POINTS = 0; // a window of one cell, no padding, strides 1
 const uint kForward = 0, kImage = 1, kWeights = 2; // ops/conv.cc
+const uint kTiles = 0, kThreads = 1, kMend = 2; // kThreads: a thread for each result; kMend: also, of results that are NaN
 // For a group: `ins` channels of x, `outs` of y.
 #define SIZES uint batches, rows, columns, inner, depth, images, groups, ins, outs, pixels, windows, taps
 #define WINDOW_ID 7
@@ -61,11 +62,10 @@ uint result(uint row, uint column) {
   return OP == kForward ? in_y(image, row, column) : OP == kImage ? in_x(image, row, column) : weight(row, 0, 0) + column;
 }
 A started(Numbers p, uint row, uint column) { return push.step == 0 ? A(0) : Wide(SCRATCH).v[result(row, column)]; }
-void write(uint row, uint column, A sum) {
+void save(Numbers p, uint row, uint column, A sum) {
   if (is_last) store(RESULT, result(row, column), sum);
   else Wide(SCRATCH).v[result(row, column)] = sum;
 }
-void save(Numbers p, uint row, uint column, A sum);
 V4 left4(Numbers p, uint row, uint k) {
   if (OP == kForward) return load4(operand(1), weight(row, 0, k));
   return V4(left(p, row, k), left(p, row, k + 1), left(p, row, k + 2), left(p, row, k + 3));
@@ -76,20 +76,6 @@ V4 right4(Numbers p, uint k, uint column) {
 }
 #include "tiles.glsl"
 
-// Results of tiles that are NaN, by bits: computed once more, after the others, by one piece of code.
-uint64_t nans;
-uint nan_bit(uint row, uint column) { return (row / 16 % (4 * ROWS) * COLUMNS + column / 64 % COLUMNS) * 4 + column % 4; }
-void save(Numbers p, uint row, uint column, A sum) {
-  if (POINTS == 0 && is_nan(sum)) nans |= uint64_t(1) << nan_bit(row, column);
-  else write(row, column, sum);
-}
-void mend_nans(Numbers p) {
-  for (uint bit = 0; nans != 0; bit++, nans >>= 1) {
-    uint row = gl_WorkGroupID.y * 64 * ROWS + bit / (4 * COLUMNS) * 16 + gl_LocalInvocationID.y;
-    uint column = gl_WorkGroupID.x * 64 * COLUMNS + bit / 4 % COLUMNS * 64 + gl_LocalInvocationID.x * 4 + bit % 4;
-    if ((nans & 1) != 0) write(row, column, sum_of(p, row, column, started(p, row, column)));
-  }
-}
 void enter(uint batch) {
   image = batch / groups;
   group = batch % groups;
@@ -107,19 +93,18 @@ void main() {
   first = uint(push.step) * p.depth;
   end = min(first + p.depth, p.inner);
   is_last = end == p.inner;
-  if (DIRECT != 0) {
+  if (MODE != kTiles) {
     uint thread = gl_LocalInvocationID.y * 16 + gl_LocalInvocationID.x, columns = p.columns, in_batch = p.rows * columns;
     for (uint i = gl_WorkGroupID.x * 256 + thread, all = p.batches * in_batch; i < all; i += gl_NumWorkGroups.x * 256) {
+      if (MODE == kMend && !is_nan(load(RESULT, i))) continue;
       enter(i / in_batch);
       uint row = i % in_batch / columns, column = i % columns;
-      write(row, column, sum_of(p, row, column, started(p, row, column)));
+      save(p, row, column, sum_of(p, row, column, started(p, row, column)));
     }
     return;
   }
   for (uint batch = gl_WorkGroupID.z, all = p.batches; batch < all; batch += gl_NumWorkGroups.z) {
     enter(batch);
-    nans = 0;
     multiply(p, p.rows, p.columns);
-    if (POINTS == 0) mend_nans(p);
   }
 }

@@ -45,7 +45,19 @@ A load(uint64_t at, uint i) { return Elements(at).v[i]; }
 void store(uint64_t at, uint i, A x) { Elements(at).v[i] = x; }
 #endif
 
-#ifdef V4 // 4 elements
+#ifdef V4 // 2 and 4 elements; 2 are aligned together
+#if !defined(NARROW) && !defined(HALF) && BYTES == 4
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Pairs { uint64_t v; }; // one load: see product.comp
+V2 load2(uint64_t at, uint i) {
+#ifdef FLOATING
+  return uintBitsToFloat(unpackUint2x32(Pairs(at + uint64_t(i) * 4).v));
+#else
+  return unpackUint2x32(Pairs(at + uint64_t(i) * 4).v);
+#endif
+}
+#else
+V2 load2(uint64_t at, uint i) { return V2(load(at, i), load(at, i + 1)); }
+#endif
 #if defined(NARROW) || defined(HALF)
 V4 load4(uint64_t at, uint i) { return V4(load(at, i), load(at, i + 1), load(at, i + 2), load(at, i + 3)); }
 #else

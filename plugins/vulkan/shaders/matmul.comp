@@ -1,24 +1,15 @@
-// matmul.comp: c[batch] = a[batch] b[batch], and + bias[column] with BIAS. Strides describe transposes; batch dims are broadcast
-// (strides 0). kTiles: tiles.glsl. kColumns: a thread for each result. kDots: a work group for each result.
+// matmul.comp: c[batch] = a[batch] b[batch], and + bias[column] with BIAS. kTiles: tiles.glsl. kColumns: a thread for each
+// result. kDots: a work group for each result.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "op.glsl"
 #include "elements.glsl"
+#define MORE_NUMBERS
+#include "batches.glsl"
 layout(constant_id = 4) const uint MODE = 0;
 layout(constant_id = 5) const uint BIAS = 0;
 const uint kTiles = 0, kColumns = 1, kDots = 2; // ops/matmul.cc
-NUMBERS {
-  uint rows, columns, inner, depth, a_row, a_inner, b_inner, b_column, batches, rank;
-  uint sizes[kRank], of_a[kRank], of_b[kRank];
-};
-uint from_a, from_b, batch; // the batch at hand
-uint64_t a_matrix, b_matrix;
-uint a_row, a_inner, b_inner, b_column; // strides
 shared A partial[256];
-
-// The part of the inner dim of this step.
-uint first_k(Numbers p) { return uint(push.step) * p.depth; }
-uint end_k(Numbers p) { return min(first_k(p) + p.depth, p.inner); }
 
 A left(Numbers p, uint row, uint k) { return load(a_matrix, from_a + row * a_row + k * a_inner); }
 A right(Numbers p, uint k, uint column) { return load(b_matrix, from_b + k * b_inner + column * b_column); }
@@ -42,18 +33,6 @@ void save(Numbers p, uint row, uint column, A sum) {
 }
 #include "tiles.glsl"
 
-void enter(Numbers p, uint number) {
-  uint rest = number;
-  batch = number;
-  from_a = 0;
-  from_b = 0;
-  for (int d = int(p.rank) - 1; d >= 0; d--) {
-    uint at = rest % p.sizes[d];
-    rest /= p.sizes[d];
-    from_a += at * p.of_a[d];
-    from_b += at * p.of_b[d];
-  }
-}
 A dot_product(Numbers p, uint row, uint column, uint begin, uint step, A sum) {
   for (uint k = first_k(p) + begin; k < end_k(p); k += step) sum = MULTIPLY_ADD(left(p, row, k), right(p, k, column), sum);
   return sum;
@@ -83,12 +62,7 @@ void by_group(Numbers p) {
 
 void main() {
   Numbers p = READ_NUMBERS;
-  a_row = p.a_row;
-  a_inner = p.a_inner;
-  b_inner = p.b_inner;
-  b_column = p.b_column;
-  a_matrix = operand(0);
-  b_matrix = operand(1);
+  read_product(p, 0);
   if (MODE == kDots) by_group(p);
   if (MODE == kColumns) by_thread(p);
   if (MODE == kTiles)

@@ -9,7 +9,7 @@ uint64_t operand(uint i) { return Words(push.params).v[i]; }
 #define RESULT operand(OPERANDS - 1)
 #define SCRATCH operand(OPERANDS)
 #define NUMBERS layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Numbers
-#define READ_NUMBERS Numbers(push.params + 8 * (OPERANDS + 3))
+#define READ_NUMBERS Numbers(push.params + 8 * (OPERANDS + 3) + push.numbers)
 int64_t read_index(uint64_t at, uint i, uint bytes) { return bytes == 8 ? Longs(at).v[i] : int64_t(Ints(at).v[i]); }
 // Whether an index is out of range. The first thread with one stores it in the fault bytes. Compares unsigned: lavapipe took a
 // negative i32 for an index in range.

@@ -1,0 +1,62 @@
+// product.cc: see product.h.
+#include "product.h"
+
+#include <algorithm>
+
+#include "tiles.h"
+
+namespace vulkan {
+namespace {
+
+constexpr uint32_t kThreads = 8, kColumns = 8;  // of a group; results of a thread in a row
+
+uint32_t Pieces(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
+
+// A pair is aligned if it begins at an even element: all strides but its own have to be even.
+bool AreEven(const uint32_t* strides, uint32_t rank) {
+  return std::all_of(strides, strides + rank, [](uint32_t each) { return each % 2 == 0; });
+}
+Pairs PairsOf(uint32_t inner_stride, uint32_t across_stride, uint32_t across, const uint32_t* batches,
+              uint32_t rank) {
+  if (!AreEven(batches, rank)) return kNoPairs;
+  if (inner_stride == 1 && across_stride % 2 == 0) return kInnerPairs;
+  return across_stride == 1 && inner_stride % 2 == 0 && across % 2 == 0 ? kAcrossPairs : kNoPairs;
+}
+
+// Threads side by side such that the fewest are idle.
+uint32_t Across(const ProductNumbers& n, uint32_t rows) {
+  uint32_t best = 4;
+  auto groups = [&](uint32_t across) {
+    return uint64_t{Pieces(n.columns, kColumns * across)} * Pieces(n.rows, rows * (kThreads / across));
+  };
+  for (uint32_t each : {2u, 8u, 1u})
+    if (groups(each) < groups(best)) best = each;
+  return best;
+}
+
+}  // namespace
+
+void RegisterProduct::FindPairs(const keel_tensor& t) {
+  if (t.dtype.bits != 32) return;
+  a = PairsOf(n.a_inner, n.a_row, n.rows, n.of_a, n.rank);
+  b = PairsOf(n.b_inner, n.b_column, n.columns, n.of_b, n.rank);
+}
+
+void MultiplyInRegisters(Op& op, const RegisterProduct& product) {
+  const keel_tensor c = op.Out(0);
+  const ProductNumbers& n = product.n;
+  const uint32_t rows = n.rows > 8 ? 16 : n.rows > 4 ? 8 : n.rows > 1 ? 4 : 1, across = Across(n, rows);
+  const struct {
+    ProductNumbers n;
+    ImageNumbers image;
+  } numbers = {n, product.image};
+  const uint64_t at = op.work.Add(numbers);
+  const Groups groups = {Pieces(n.columns, kColumns * across), Pieces(n.rows, rows * (kThreads / across)),
+                         std::min(n.batches, kMostGroups)};
+  const VkPipeline pipeline = op.Numbers(
+      "product", c,
+      {rows, kColumns, across, product.a, product.b, product.with_bias, product.from_image, product.left});
+  Steps(op, pipeline, groups, n.inner, n.depth, at);
+}
+
+}  // namespace vulkan
