@@ -29,6 +29,9 @@ def ops():
     check(lambda x, y: x + y, floats(33, 7), floats(7))
     check(lambda x, y: x @ y, floats(20, 30), floats(30, 10))
     check(lambda x, y: x @ y, floats(3, 5, 4), floats(4, 6))
+    for groups, stride in ((1, 1), (2, 2), (4, 1)):
+        check(lambda x, w, g=groups, s=stride: keel.conv(x, w, groups=g, stride=[s, s], lo=[1, 1], hi=[1, 1]),
+              floats(2, 4, 7, 6), floats(4, 4 // groups, 3, 3))
     check(lambda x: keel.softmax(x, axis=1), floats(9, 70))
     for op in (keel.reduce_sum, keel.reduce_max, keel.reduce_mean):
         for axes in ([0], [1], [0, 1, 2]):

@@ -5,7 +5,8 @@ import pytest
 RUN = "import subset\nsubset.run()\n"
 SWITCHES = {"fences": {"KEEL_VULKAN_FENCES": "1"}, "one queue": {"KEEL_VULKAN_ONE_QUEUE": "1"},
             "barriers": {"KEEL_VULKAN_BARRIERS": "1"}, "staging": {"KEEL_VULKAN_STAGING": "1"},
-            "no subgroups": {"KEEL_VULKAN_NO_SUBGROUPS": "1"}, "verify": {"KEEL_VULKAN_VERIFY": "1"},
+            "no subgroups": {"KEEL_VULKAN_NO_SUBGROUPS": "1"}, "tiles": {"KEEL_VULKAN_TILES": "1"},
+            "verify": {"KEEL_VULKAN_VERIFY": "1"},
             "verify one queue": {"KEEL_VULKAN_VERIFY": "1", "KEEL_VULKAN_ONE_QUEUE": "1"},
             "no recordings": {"KEEL_VULKAN_NO_RECORDINGS": "1"},
             "no recordings verify": {"KEEL_VULKAN_NO_RECORDINGS": "1", "KEEL_VULKAN_VERIFY": "1"},

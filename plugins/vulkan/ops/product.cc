@@ -45,7 +45,10 @@ void RegisterProduct::FindPairs(const keel_tensor& t) {
 void MultiplyInRegisters(Op& op, const RegisterProduct& product) {
   const keel_tensor c = op.Out(0);
   const ProductNumbers& n = product.n;
-  const uint32_t rows = n.rows > 8 ? 16 : n.rows > 4 ? 8 : n.rows > 1 ? 4 : 1, across = Across(n, rows);
+  // The layer that checks addresses multiplies the code of each load.
+  const uint32_t most = settings().gpu_assisted ? 4 : 16;
+  const uint32_t rows = std::min(n.rows > 8 ? 16u : n.rows > 4 ? 8u : n.rows > 1 ? 4u : 1u, most);
+  const uint32_t across = Across(n, rows);
   const struct {
     ProductNumbers n;
     ImageNumbers image;
@@ -53,9 +56,11 @@ void MultiplyInRegisters(Op& op, const RegisterProduct& product) {
   const uint64_t at = op.work.Add(numbers);
   const Groups groups = {Pieces(n.columns, kColumns * across), Pieces(n.rows, rows * (kThreads / across)),
                          std::min(n.batches, kMostGroups)};
-  const VkPipeline pipeline = op.Numbers(
-      "product", c,
-      {rows, kColumns, across, product.a, product.b, product.with_bias, product.from_image, product.left});
+  const uint32_t steps = n.inner > n.depth,
+                 pairs = c.dtype.bits == 32 && !steps && !product.from_image && n.columns % 2 == 0;
+  const VkPipeline pipeline = op.Numbers("product", c,
+                                         {rows, kColumns, across, product.a, product.b, product.with_bias,
+                                          product.from_image, product.left, steps, pairs});
   Steps(op, pipeline, groups, n.inner, n.depth, at);
 }
 

@@ -55,7 +55,18 @@ V2 load2(uint64_t at, uint i) {
   return unpackUint2x32(Pairs(at + uint64_t(i) * 4).v);
 #endif
 }
+void store2(uint64_t at, uint i, V2 x) {
+#ifdef FLOATING
+  Pairs(at + uint64_t(i) * 4).v = packUint2x32(floatBitsToUint(x));
 #else
+  Pairs(at + uint64_t(i) * 4).v = packUint2x32(x);
+#endif
+}
+#else
+void store2(uint64_t at, uint i, V2 x) {
+  store(at, i, x.x);
+  store(at, i + 1, x.y);
+}
 V2 load2(uint64_t at, uint i) { return V2(load(at, i), load(at, i + 1)); }
 #endif
 #if defined(NARROW) || defined(HALF)

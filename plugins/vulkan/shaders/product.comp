@@ -18,7 +18,9 @@ layout(constant_id = 5) const uint PAIRS_A = 0;
 layout(constant_id = 6) const uint PAIRS_B = 0;
 layout(constant_id = 7) const uint BIAS = 0;
 layout(constant_id = 8) const uint TABLE = 0;
-layout(constant_id = 9) const uint LEFT = 0; // the operand that is a; the other one is b
+layout(constant_id = 9) const uint LEFT = 0;  // the operand that is a; the other one is b
+layout(constant_id = 10) const uint STEPS = 0; // whether there are several
+layout(constant_id = 11) const uint PAIRS_C = 0; // whether pairs of results are aligned; with one step
 const uint kInner = 1, kAcross = 2; // neighbours whose pairs are aligned: along the inner dim, or rows and columns (ops/product.h)
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Table { uint v[]; };
 uint64_t table;
@@ -107,15 +109,31 @@ void add_one(uint k) {
   [[unroll]] for (uint i = 0; i < ROWS; i++) add(i, load(a_matrix, from_row[i] + k * a_inner), 0);
 }
 
-void save(Numbers p, uint row, uint column, A sum, bool is_last) {
-  uint at = (batch * p.rows + row) * p.results + column;
-  if (push.step > 0) sum += Wide(SCRATCH).v[at];
-  if (!is_last) {
-    Wide(SCRATCH).v[at] = sum;
-    return;
-  }
-  if (BIAS != 0) sum += load(operand(2), column);
-  store(RESULT, at, sum);
+A bias(uint column) { return BIAS != 0 ? load(operand(2), column) : A(0); }
+void save(uint at, A sum, bool is_last) {
+  if (STEPS != 0 && push.step > 0) sum += Wide(SCRATCH).v[at];
+  if (is_last) store(RESULT, at, sum);
+  else Wide(SCRATCH).v[at] = sum;
+}
+void save_all(Numbers p, uint row0, uint column0) {
+  uint rows = p.rows, results = p.results, at = (batch * rows + row0) * results;
+  uint64_t result = RESULT;
+  bool is_last = STEPS == 0 || end_k(p) == p.inner;
+  V2 biases[COLUMNS / 2];
+  [[unroll]] for (uint j = 0; j < COLUMNS; j += 2)
+    biases[j / 2] = is_last ? V2(bias(uint(max(place[j], 0))), bias(uint(max(place[j + 1], 0)))) : V2(0);
+  [[unroll]] for (uint r = 0; r < ROWS; r++, at += results)
+    [[unroll]] for (uint j = 0; j < COLUMNS; j += 2) {
+      if (row0 + r >= rows || place[j] < 0 && place[j + 1] < 0) continue;
+      V2 sum = sums[(r * COLUMNS + j) / 2];
+      if (BIAS != 0) sum += biases[j / 2];
+      if (PAIRS_C != 0) {
+        store2(result, at + uint(place[j]), sum);
+        continue;
+      }
+      if (place[j] >= 0) save(at + uint(place[j]), sum.x, is_last);
+      if (place[j + 1] >= 0) save(at + uint(place[j + 1]), sum.y, is_last);
+    }
 }
 
 void main() {
@@ -134,12 +152,6 @@ void main() {
     for (uint k = first; k + 1 < end; k += 2) add_two(k);
     if ((end - first) % 2 == 1) add_one(end - 1);
     if (TABLE != 0) find_places(p, column0);
-    bool is_last = end == p.inner;
-    [[unroll]] for (uint r = 0; r < ROWS; r++)
-      [[unroll]] for (uint j = 0; j < COLUMNS; j += 2) {
-        if (row0 + r >= p.rows) continue;
-        if (place[j] >= 0) save(p, row0 + r, uint(place[j]), sums[(r * COLUMNS + j) / 2].x, is_last);
-        if (place[j + 1] >= 0) save(p, row0 + r, uint(place[j + 1]), sums[(r * COLUMNS + j) / 2].y, is_last);
-      }
+    save_all(p, row0, column0);
   }
 }
