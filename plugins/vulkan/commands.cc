@@ -1,4 +1,6 @@
 // commands.cc: copies, fills and timestamps, and the barriers between commands.
+#include <cstring>
+
 #include "recording.h"
 #include "shaders.h"
 
@@ -8,7 +10,8 @@ namespace {
 Range RangeOf(const keel_segment* s, uint64_t offset, uint64_t bytes) {
   return {s->address + offset, s->address + offset + bytes};
 }
-VkBuffer BufferOf(const keel_segment* s) { return static_cast<Segment*>(s->handle)->buffer; }
+const Segment& Own(const keel_segment* s) { return *static_cast<Segment*>(s->handle); }
+VkBuffer BufferOf(const keel_segment* s) { return Own(s).buffer; }
 
 // Operands, results and scratch of a launch. Arrays in device memory are row-major.
 struct Touched {
@@ -52,9 +55,16 @@ void EncodeDispatch(keel_dev d, VkCommandBuffer commands, VkPipeline pipeline, s
   vk().CmdDispatch(commands, groups, 1, 1);
 }
 
+// A small copy that nothing precedes is done by the host, so that a small run is one submission: its
+// launches.
 keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const keel_segment* from,
              uint64_t from_offset, uint64_t bytes) {
   if (!bytes) return KEEL_OK;
+  const Segment &there = Own(to), &here = Own(from);
+  bool idle = false;
+  if (bytes <= kMostByHost && there.host && here.host && here.host_reads && !settings().staging)
+    if (keel_rc rc = q->FindIdle(&idle)) return rc;
+  if (idle) return std::memcpy(there.host + to_offset, here.host + from_offset, bytes), KEEL_OK;
   VkCommandBuffer commands;
   if (keel_rc rc =
           q->ForTransfer(RangeOf(from, from_offset, bytes), RangeOf(to, to_offset, bytes), &commands))

@@ -16,6 +16,8 @@ namespace vulkan {
 struct Segment {
   VkBuffer buffer = nullptr;
   VkDeviceMemory memory = nullptr;
+  char* host = nullptr;     // the same bytes for the host; NULL: it cannot reach them
+  bool host_reads = false;  // fast: the memory is cached
 };
 
 // A queue of the driver; queues of Keel may share it.
@@ -48,8 +50,9 @@ struct keel_dev_s {
       false;  // its threads share vector registers and caches of a host (shaders/product.comp)
   vulkan::DriverQueue compute, own_transfer;
   vulkan::DriverQueue* transfer = &compute;
-  std::array<uint32_t, 4> memory_types{};  // by KEEL_SEGMENT_
-  uint64_t nanoseconds = 0;                // of a tick of the clock, times 65536
+  std::array<uint32_t, 4> memory_types{};               // by KEEL_SEGMENT_
+  std::array<VkMemoryPropertyFlags, 4> memory_flags{};  // of these types
+  uint64_t nanoseconds = 0;                             // of a tick of the clock, times 65536
   std::atomic<bool> lost = false;
   std::mutex lost_mutex;
   std::string why_lost;  // guarded by lost_mutex

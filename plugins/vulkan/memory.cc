@@ -6,6 +6,9 @@
 namespace vulkan {
 namespace {
 
+constexpr VkMemoryPropertyFlags kSeen =
+    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+
 // The first type of the allowed ones that has all of these flags and none of those.
 bool Find(const VkPhysicalDeviceMemoryProperties& all, uint32_t allowed, VkMemoryPropertyFlags flags,
           VkMemoryPropertyFlags without, uint32_t* out) {
@@ -62,6 +65,20 @@ void Free(keel_dev d, const Segment& s) {
   vk().FreeMemory(d->device, s.memory, nullptr);
 }
 
+// Device memory that the host reaches is mapped, for small copies by the host (Copy). The host can do without
+// the mapping.
+keel_rc Map(keel_dev d, uint32_t kind, Segment* s) {
+  const VkMemoryPropertyFlags flags = d->memory_flags[kind];
+  if ((flags & kSeen) != kSeen || (kind == KEEL_SEGMENT_DEVICE && settings().staging)) return KEEL_OK;
+  void* host = nullptr;
+  const VkResult mapped = vk().MapMemory(d->device, s->memory, 0, VK_WHOLE_SIZE, 0, &host);
+  if (mapped == VK_ERROR_MEMORY_MAP_FAILED && kind == KEEL_SEGMENT_DEVICE) return KEEL_OK;
+  if (keel_rc rc = d->Check(mapped, "vkMapMemory")) return rc;
+  s->host = static_cast<char*>(host);
+  s->host_reads = flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  return KEEL_OK;
+}
+
 }  // namespace
 
 keel_rc ChooseMemory(keel_dev d) {
@@ -69,8 +86,6 @@ keel_rc ChooseMemory(keel_dev d) {
   if (keel_rc rc = AllowedTypes(d, &allowed)) return rc;
   VkPhysicalDeviceMemoryProperties all;
   vk().GetPhysicalDeviceMemoryProperties(d->physical, &all);
-  const VkMemoryPropertyFlags seen =
-      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   const VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   const bool direct = !settings().staging;
@@ -78,14 +93,19 @@ keel_rc ChooseMemory(keel_dev d) {
     return Find(all, allowed, flags, without, out);
   };
   auto& [device, staging, readback, shared] = d->memory_types;
-  const bool found =
-      (find(local, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT, &device) || find(local, 0, &device)) &&
-      (find(seen, local, &staging) || find(seen, 0, &staging)) &&
-      ((direct && find(seen | local, 0, &shared)) || find(seen, local, &shared) || find(seen, 0, &shared)) &&
-      (find(seen | cached, local, &readback) || find(seen | cached, 0, &readback) ||
-       find(seen, 0, &readback));
-  return found ? KEEL_OK
-               : d->host->fail(KEEL_UNAVAILABLE, "the driver has no host-visible, host-coherent memory type");
+  const bool found = (find(local, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT, &device) || find(local, 0, &device)) &&
+                     (find(kSeen, local, &staging) || find(kSeen, 0, &staging)) &&
+                     ((direct && find(kSeen | local, 0, &shared)) || find(kSeen, local, &shared) ||
+                      find(kSeen, 0, &shared)) &&
+                     (find(kSeen | cached, local, &readback) || find(kSeen | cached, 0, &readback) ||
+                      find(kSeen, 0, &readback));
+  if (!found)
+    return d->host->fail(KEEL_UNAVAILABLE, "the driver has no host-visible, host-coherent memory type");
+  // The host reads staging memory again when it copies to device memory.
+  if (direct && (all.memoryTypes[device].propertyFlags & kSeen) == kSeen) staging = readback;
+  for (size_t kind = 0; kind < d->memory_types.size(); kind++)
+    d->memory_flags[kind] = all.memoryTypes[d->memory_types[kind]].propertyFlags;
+  return KEEL_OK;
 }
 
 keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* out) {
@@ -94,11 +114,8 @@ keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* ou
   if (keel_rc rc = Allocate(d, kind, bytes, s.get())) return Free(d, *s), rc;
   auto address = Typed<VkBufferDeviceAddressInfo>(VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
   address.buffer = s->buffer;
-  void* host = nullptr;
-  if (kind != KEEL_SEGMENT_DEVICE) {
-    VkResult mapped = vk().MapMemory(d->device, s->memory, 0, VK_WHOLE_SIZE, 0, &host);
-    if (keel_rc rc = d->Check(mapped, "vkMapMemory")) return Free(d, *s), rc;
-  }
+  if (keel_rc rc = Map(d, kind, s.get())) return Free(d, *s), rc;
+  void* host = kind == KEEL_SEGMENT_DEVICE ? nullptr : s->host;
   *out = {s.get(), vk().GetBufferDeviceAddress(d->device, &address), host, bytes, kind, 0};
   s.release();
   return KEEL_OK;

@@ -147,9 +147,16 @@ void DescribeParts(keel_queue q, const VkSemaphoreSubmitInfo* done) {
 
 }  // namespace
 
-// After a failure the batch stays open, and the next call submits it.
+// After a failure the batch stays open, and the next call submits it. A ticket of nothing is done at once,
+// and the driver's timeline skips its number.
 keel_rc Submit(keel_queue q, uint64_t* ticket) {
-  if (keel_rc rc = q->device->CheckLost()) return rc;
+  bool idle = false;
+  if (keel_rc rc = q->FindIdle(&idle)) return rc;
+  if (idle) {
+    std::lock_guard lock(q->mutex);
+    *ticket = q->done = ++q->submitted;
+    return KEEL_OK;
+  }
   if (keel_rc rc = q->End()) return rc;
   if (settings().fences && !q->batch.fence)
     if (keel_rc rc = NewFence(q, &q->batch.fence)) return rc;
@@ -184,6 +191,7 @@ keel_rc Submit(keel_queue q, uint64_t* ticket) {
 
 // A batch waits as a whole, so commands encoded before are submitted first.
 keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket) {
+  if (other->KnowsDone(ticket)) return q->device->CheckLost();
   if (!q->IsEmpty()) {
     uint64_t before;
     if (keel_rc rc = Submit(q, &before)) return rc;
@@ -194,6 +202,7 @@ keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket) {
 
 keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout) {
   if (keel_rc rc = q->device->CheckLost()) return rc;
+  if (q->KnowsDone(ticket)) return KEEL_OK;
   if (settings().fences) return WaitForFence(q, ticket, timeout);
   const VkResult result = WaitFor(q->device, q->timeline, ticket, timeout);
   if (keel_rc rc = q->device->Check(result, "vkWaitSemaphores")) return rc;
@@ -205,6 +214,8 @@ keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout) {
 
 keel_rc Query(keel_queue q, uint64_t* done) {
   if (keel_rc rc = q->device->CheckLost()) return rc;
+  *done = q->submitted;
+  if (q->KnowsDone(*done)) return KEEL_OK;
   if (settings().fences) {
     std::unique_lock lock(q->mutex);
     const VkResult result = PollFences(q);
@@ -214,7 +225,7 @@ keel_rc Query(keel_queue q, uint64_t* done) {
   }
   VULKAN_TRY(q->device, GetSemaphoreCounterValue, q->device->device, q->timeline, done);
   std::lock_guard lock(q->mutex);
-  q->done = std::max(q->done, *done);
+  *done = q->done = std::max(q->done, *done);
   return KEEL_OK;
 }
 
@@ -255,6 +266,21 @@ keel_rc keel_queue_s::Recycle() {
   }
   lock.unlock();
   return device->Check(reset, "vkResetFences");
+}
+
+bool keel_queue_s::KnowsDone(uint64_t ticket) {
+  std::lock_guard lock(mutex);
+  return ticket <= done;
+}
+
+keel_rc keel_queue_s::FindIdle(bool* idle) {
+  *idle = false;
+  if (keel_rc rc = device->CheckLost()) return rc;
+  if (!IsEmpty() || !waits.empty() || recording) return KEEL_OK;
+  uint64_t last = 0;
+  if (keel_rc rc = vulkan::Query(this, &last)) return rc;
+  *idle = last == submitted;
+  return KEEL_OK;
 }
 
 keel_rc keel_queue_s::Begin() {

@@ -22,7 +22,7 @@ struct keel_queue_s {
   VkCommandPool pool = nullptr;
   VkQueryPool clock = nullptr;
   uint32_t next_clock = 0;
-  uint64_t submitted = 0;
+  std::atomic<uint64_t> submitted = 0;
 
   // The open batch: ended command buffers, and the current one.
   std::vector<VkCommandBufferSubmitInfo> ready;
@@ -59,7 +59,10 @@ struct keel_queue_s {
   keel_rc End();
   void Append(VkCommandBuffer commands);  // to `ready`
   void Cut();                             // the next command buffer begins another part
+  bool KnowsDone(uint64_t ticket);
   bool IsEmpty() const { return !open && ready.empty(); }
+  // Whether nothing is encoded that is not done, so that the host may do the next command itself.
+  keel_rc FindIdle(bool* idle);
 
  private:
   keel_rc Recycle();
@@ -96,7 +99,8 @@ inline constexpr uint32_t kMostLaunches = 100;  // of a part of a batch
 inline constexpr uint32_t kFirstLaunches =
     16;                                   // of the first part of a recording, so that the device begins early
 inline constexpr uint32_t kClocks = 256;  // timestamps of a queue in flight
-inline constexpr uint64_t kMostUpdate = 65536;  // bytes of vkCmdUpdateBuffer
+inline constexpr uint64_t kMostUpdate = 65536;      // bytes of vkCmdUpdateBuffer
+inline constexpr uint64_t kMostByHost = 256 << 10;  // bytes of a copy by the host
 
 }  // namespace vulkan
 #endif

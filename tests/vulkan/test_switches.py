@@ -61,12 +61,12 @@ def test_a_write_out_of_bounds_is_reported(in_child):
 
 def test_a_use_after_free_is_reported(in_child):
     """The driver destroys the destination of a copy; the layer does not pass on the copy."""
-    _, err = in_child(PLANTED, KEEL_VULKAN_VALIDATE="1", DRIVER_PLANT="free")
+    _, err = in_child(PLANTED, KEEL_VULKAN_VALIDATE="1", DRIVER_PLANT="free", KEEL_VULKAN_STAGING="1")
     assert any("vkCmdCopyBuffer" in line and "Invalid VkBuffer" in line for line in complaints(err)), err
 
 
 def test_a_missing_barrier_of_copies_is_reported(in_child):
     """The driver copies twice to one place."""
-    _, err = in_child(PLANTED, KEEL_VULKAN_VALIDATE="1", DRIVER_PLANT="race")
+    _, err = in_child(PLANTED, KEEL_VULKAN_VALIDATE="1", DRIVER_PLANT="race", KEEL_VULKAN_STAGING="1")
     assert any("SYNC-HAZARD-WRITE-AFTER-WRITE" in line for line in complaints(err)), err
-    assert complaints(in_child(PLANTED, KEEL_VULKAN_VALIDATE="1")[1]) == []
+    assert complaints(in_child(PLANTED, KEEL_VULKAN_VALIDATE="1", KEEL_VULKAN_STAGING="1")[1]) == []

@@ -1,9 +1,11 @@
 // driver.cc: see driver.h. Control: the functions at the end, and DRIVER_FAIL=FUNCTION:NUMBER:CODE.
+// DRIVER_COUNT=1 prints the calls of each function on stderr when the process ends.
 #include "driver.h"
 
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -118,8 +120,14 @@ PFN_vkVoidFunction VKAPI_CALL GetInstanceProcAddr(VkInstance instance, const cha
   return find(instance, name);
 }
 
+void PrintCounts() {
+  for (int f = 0; f < kFunctions; f++)
+    if (calls[f]) std::fprintf(stderr, "driver: %s %ju\n", kNames[f], static_cast<uintmax_t>(calls[f]));
+}
+
 void Open() {
   if (find) return;
+  if (getenv("DRIVER_COUNT")) std::atexit(PrintCounts);
   find = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
       dlsym(dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL), "vkGetInstanceProcAddr"));
 }
