@@ -1,5 +1,6 @@
 // submit.cc: host time of vkQueueSubmit2 with a command buffer that does nothing, on the first device: what a
-// driver needs at least for a run. bench_device measures the runs of the plugin vulkan. See ../README.md.
+// driver needs at least for a run. bench_device measures the runs of the plugin vulkan. Usage: bench_submit
+// [instance]; with "instance", it only creates an instance, for times.py. See ../README.md.
 #include <vulkan/vulkan.h>
 
 #include "../hot/harness.h"
@@ -15,12 +16,15 @@ T Typed(VkStructureType type) {
   return made;
 }
 
-VkDevice OpenDevice() {
+void CreateInstance() {
   auto app = Typed<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
   app.apiVersion = VK_API_VERSION_1_3;
   auto info = Typed<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
   info.pApplicationInfo = &app;
-  vkCreateInstance(&info, nullptr, &instance);
+  if (vkCreateInstance(&info, nullptr, &instance)) std::abort();
+}
+
+VkDevice OpenDevice() {
   uint32_t one = 1;
   VkPhysicalDevice physical;
   vkEnumeratePhysicalDevices(instance, &one, &physical);
@@ -71,7 +75,9 @@ VkSemaphore Timeline(VkDevice device) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  CreateInstance();
+  if (argc > 1 && std::string(argv[1]) == "instance") return 0;
   VkDevice device = OpenDevice();
   VkQueue queue;
   vkGetDeviceQueue(device, 0, 0, &queue);
