@@ -129,13 +129,13 @@ absl::Status PrepareLaunches(const Lowered& lowered, const PlanOptions& options,
     std::shared_ptr<Launch> launch = step.launch;
     if (!step.bodies.empty()) {
       auto& control = b->controls[b->launches.size()];
-      ASSIGN_OR_RETURN(control, BindControl(lowered, step, *b, options));
+      ASSIGN_OR_RETURN(control, BindControl(lowered, step, *b, options, declined));
       launch = std::make_shared<Launch>();
       launch->launch.scratch_bytes = control->bytes;
     } else if (!launch) {
       ASSIGN_OR_RETURN(keel_node node, ViewStep(lowered, step, b->symbols));
       absl::StatusOr<std::shared_ptr<Launch>> made = Prepare(lowered, step, *lowered.device, node);
-      if (declined && absl::IsUnimplemented(made.status())) *declined = b->launches.size();
+      if (absl::IsUnimplemented(made.status())) *declined = lowered.first_step + b->launches.size();
       ASSIGN_OR_RETURN(launch, std::move(made));
     }
     if (launch->launch.param_bytes) RETURN_IF_ERROR(CheckParams(lowered, step, launch->launch, b));

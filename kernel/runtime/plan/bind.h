@@ -19,9 +19,9 @@ absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
                                                  std::span<const std::span<const int64_t>> fed,
                                                  const KnownSymbols* known = nullptr);
 
-// declined: set to the number of a step whose impl does not support these sizes; may be null.
+// declined: set to the number of a step whose impl does not support these sizes (NumberSteps).
 absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vector<int64_t> symbols,
-                                              const PlanOptions& options, size_t* declined = nullptr);
+                                              const PlanOptions& options, size_t* declined);
 
 // memory.cc: completes `schedule`, whose sections and scratch are set, with the storage of all values.
 MemoryPlan PlanMemory(const Lowered& lowered, const PlanOptions& options, const Binding& binding,
@@ -30,6 +30,6 @@ MemoryPlan PlanMemory(const Lowered& lowered, const PlanOptions& options, const 
 // bind_control.cc: requires the shapes and symbols of `binding` to be set.
 absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lowered, const Step& step,
                                                             const Binding& binding,
-                                                            const PlanOptions& options);
+                                                            const PlanOptions& options, size_t* declined);
 
 }  // namespace keel

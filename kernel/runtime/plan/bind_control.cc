@@ -62,14 +62,15 @@ absl::StatusOr<std::vector<int64_t>> SymbolsOf(const Lowered& lowered, const Bin
 
 absl::StatusOr<std::shared_ptr<Binding>> BindBody(const Lowered& lowered, const Step& step,
                                                   const BodyLayout& layout, const Lowered& body,
-                                                  const Binding& binding, const PlanOptions& options) {
+                                                  const Binding& binding, const PlanOptions& options,
+                                                  size_t* declined) {
   std::vector<std::span<const int64_t>> fed;
   for (size_t i = layout.skip; i < step.in.size() - layout.trailing; i++) {
     std::span<const int64_t> shape = binding.shapes[step.in[i]];
     fed.push_back(layout.IsSliced(i - layout.skip) ? shape.subspan(1) : shape);
   }
   ASSIGN_OR_RETURN(std::vector<int64_t> symbols, SymbolsOf(lowered, binding, body, fed));
-  return Bind(body, std::move(symbols), options);
+  return Bind(body, std::move(symbols), options, declined);
 }
 
 // On a device, entries are used in place only if each one is aligned.
@@ -92,7 +93,7 @@ void PlaceEntries(const Lowered& lowered, const Step& step, const BodyLayout& la
 
 absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lowered, const Step& step,
                                                             const Binding& binding,
-                                                            const PlanOptions& options) {
+                                                            const PlanOptions& options, size_t* declined) {
   auto out = std::make_unique<ControlBinding>();
   const BodyLayout& layout = out->layout = LayoutOf(step);
   Dim length = IntAttr(step.attrs, "length");
@@ -107,7 +108,8 @@ absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lower
   out->flag_at = room.Take(1);
   uint64_t most = 0;
   for (const auto& body : step.bodies) {
-    absl::StatusOr<std::shared_ptr<Binding>> bound = BindBody(lowered, step, layout, *body, binding, options);
+    absl::StatusOr<std::shared_ptr<Binding>> bound =
+        BindBody(lowered, step, layout, *body, binding, options, declined);
     if (!bound.ok()) return StepError(bound.status(), step);
     most = std::max(most, (*bound)->arena_bytes + (*bound)->scratch_bytes);
     out->bodies.push_back(*std::move(bound));

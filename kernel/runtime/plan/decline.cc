@@ -110,21 +110,23 @@ class Replacement : public BodySink {
     return mapped(body.results);
   }
 
-  absl::Status Declined() const { return Unimplemented("\"", of_.name, "\" has no other impl and no body"); }
+  // Never shown: the error of the impl is.
+  static absl::Status Declined() { return absl::UnimplementedError("no other impl and no body"); }
 
   Lowered& out_;
   const Step& of_;
   std::vector<Step> steps_;
 };
 
+// declined: set to the number of the step that is declined.
 absl::Status PrepareOnce(Lowered* lowered, size_t* declined) {
   for (Step& step : lowered->steps) {
-    for (auto& body : step.bodies) RETURN_IF_ERROR(PrepareOnce(body.get(), nullptr));
+    for (auto& body : step.bodies) RETURN_IF_ERROR(PrepareOnce(body.get(), declined));
     if (step.needs_dims || step.launch) continue;
     ASSIGN_OR_RETURN(keel_node node, ViewStep(*lowered, step, {}));
     absl::StatusOr<std::shared_ptr<Launch>> made = Prepare(*lowered, step, *lowered->device, node);
-    if (declined && absl::IsUnimplemented(made.status()))
-      *declined = static_cast<size_t>(&step - lowered->steps.data());
+    if (absl::IsUnimplemented(made.status()))
+      *declined = lowered->first_step + static_cast<size_t>(&step - lowered->steps.data());
     ASSIGN_OR_RETURN(step.launch, std::move(made));
   }
   if (!lowered->accelerator || lowered->uploaded) return absl::OkStatus();
@@ -133,31 +135,53 @@ absl::Status PrepareOnce(Lowered* lowered, size_t* declined) {
   return absl::OkStatus();
 }
 
-}  // namespace
+std::shared_ptr<Lowered> Copy(const Lowered& of) {
+  auto made = std::make_shared<Lowered>(of);
+  for (Step& step : made->steps)
+    for (auto& body : step.bodies) body = Copy(*body);
+  return made;
+}
 
-absl::StatusOr<std::shared_ptr<Lowered>> ReplaceStep(const std::shared_ptr<const Lowered>& lowered,
-                                                     size_t s) {
-  auto made = std::make_shared<Lowered>(*lowered);
-  made->before = lowered;
-  made->uploaded.reset();
-  const Step& old = lowered->steps[s];
-  Replacement replacement(*made, old);
+absl::Status Replace(Lowered& in, size_t number) {
+  const size_t s = number - in.first_step;
+  if (s >= in.steps.size()) {
+    for (Step& step : in.steps)
+      for (auto& body : step.bodies)
+        if (FindStep(*body, static_cast<uint32_t>(number))) return Replace(*body, number);
+  }
+  in.uploaded.reset();
+  const Step& old = in.steps[s];
+  Replacement replacement(in, old);
   ASSIGN_OR_RETURN(std::vector<uint32_t> values, replacement.Run());
   for (size_t i = 0; i < values.size(); i++) {
     if (values[i] == old.out[i]) continue;
-    PlanValue& value = made->values[old.out[i]];
+    PlanValue& value = in.values[old.out[i]];
     value.where = Where::kAlias;
     value.index = values[i];
   }
-  std::vector<Step> steps = replacement.Take();
-  auto at = made->steps.erase(made->steps.begin() + static_cast<ptrdiff_t>(s));
-  made->steps.insert(at, std::make_move_iterator(steps.begin()), std::make_move_iterator(steps.end()));
+  std::vector<Step> steps, made = replacement.Take();
+  for (size_t i = 0; i < in.steps.size(); i++) {
+    if (i != s) steps.push_back(std::move(in.steps[i]));
+    for (size_t m = 0; i == s && m < made.size(); m++) steps.push_back(std::move(made[m]));
+  }
+  in.steps = std::move(steps);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Lowered>> ReplaceStep(const std::shared_ptr<const Lowered>& lowered,
+                                                     size_t number) {
+  std::shared_ptr<Lowered> made = Copy(*lowered);
+  made->before = lowered;
+  RETURN_IF_ERROR(Replace(*made, number));
   return made;
 }
 
 absl::Status PrepareSteps(std::shared_ptr<Lowered>* lowered) {
   for (;;) {
     size_t declined = kNoStep;
+    NumberSteps(lowered->get(), 0);
     absl::Status status = PrepareOnce(lowered->get(), &declined);
     if (declined != kNoStep) {
       absl::StatusOr<std::shared_ptr<Lowered>> next = ReplaceStep(*lowered, declined);
@@ -165,9 +189,7 @@ absl::Status PrepareSteps(std::shared_ptr<Lowered>* lowered) {
       *lowered = *std::move(next);
       continue;
     }
-    RETURN_IF_ERROR(status);
-    NumberSteps(lowered->get(), 0);
-    return absl::OkStatus();
+    return status;
   }
 }
 

@@ -64,11 +64,14 @@ NodeId CallWithEffects(Rewrite& work) {
   return kNoValue;
 }
 
+// A node with effects and a result that is a target is there once.
 PlannedGraph ToPlannedGraph(const PassGraph& end, size_t fetches) {
   auto split = end.roots.begin() + static_cast<ptrdiff_t>(fetches);
   std::vector<NodeId> nodes = end.effects;
   for (auto root = split; root != end.roots.end(); ++root)
-    if (const Value& v = end.graph->values[*root]; v.kind == ValueKind::kResult) nodes.push_back(v.index);
+    if (const Value& v = end.graph->values[*root];
+        v.kind == ValueKind::kResult && !MustRun(*end.graph, end.graph->nodes[v.index]))
+      nodes.push_back(v.index);
   return {end.owner, end.graph, end.feeds, {end.roots.begin(), split}, std::move(nodes)};
 }
 
