@@ -46,6 +46,7 @@ void ThrowIfPlanted(const char* where) {
 keel_rc Run(const keel_call* call) {
   ThrowIfPlanted("run");
   const Work& work = *static_cast<const Work*>(call->state);
+  if (!work.fails.empty()) return call->env->queue->device->host->fail(KEEL_RANGE, work.fails.c_str());
   if (!work.groups.x) return KEEL_OK;
   if (work.copies && keel_ptr(call->in[0]) == keel_ptr(call->out[0])) return KEEL_OK;
   keel_queue q = call->env->queue;

@@ -10,6 +10,7 @@
 #ifndef KEEL_PLUGINS_VULKAN_LAUNCH_H
 #define KEEL_PLUGINS_VULKAN_LAUNCH_H
 #include <cstring>
+#include <string>
 #include <type_traits>
 
 #include "device.h"
@@ -41,6 +42,7 @@ struct Work : Dispatch {
   uint64_t scratch_bytes = 0;
   bool copies = false;  // nothing to do if result 0 shares the memory of operand 0
   const char* op = "";  // set by Finish
+  std::string fails;    // "": no; else each run fails with KEEL_RANGE, prepare does not: it may never run
 
   template <typename T>
   void Set(const T& value) {

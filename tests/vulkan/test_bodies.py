@@ -55,6 +55,20 @@ fn @main(x: f32[3], z: f32[1, 1]) -> f32[], f32[] {
 }
 entry main = @main (x, z) -> (_, _)
 """
+EMPTY = """keel 1
+fn @main(i: i32[], x: f32[2, 0], y: i64[2]) -> i64[2] {
+  a = switch(i, x, y)
+    branches(x0, y0) {
+      yield y0
+    }
+    branches(x1, y1) {
+      b = arg_min(x1){axis=1}
+      yield b
+    }
+  return a
+}
+entry main = @main (i, x, y) -> (_)
+"""
 
 
 def context():
@@ -93,3 +107,13 @@ def test_sizes_that_attention_declines_in_a_loop(rows):
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_a_called_graph_with_an_effect_and_a_result(level):
     agree(EFFECT, [(normal(3), normal(1, 1))] * 2, level)
+
+
+def test_an_index_of_no_elements_is_an_error_where_it_runs():
+    x, y = np.zeros((2, 0), np.float32), np.array([3, 4])
+    for device in ("vulkan", "reference"):
+        plan = context().parse(EMPTY).session(device).prepare()
+        for _ in range(3):
+            np.testing.assert_array_equal(plan.run(np.array(0, np.int32), x, y)[0], y)
+            with pytest.raises(keel_abi.KeelError, match="RANGE.*arg_min: the dim has no elements"):
+                plan.run(np.array(1, np.int32), x, y)

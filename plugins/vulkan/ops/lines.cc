@@ -17,7 +17,7 @@ void Arg(Op& op) {
   const keel_tensor x = op.In(0);
   const Lines lines(x, op.Int("axis"));
   if (!lines.size && lines.count())
-    op.Fail(KEEL_RANGE, std::string(op.host->node_op(op.node)) + ": the dim has no elements");
+    op.work.fails = std::string(op.host->node_op(op.node)) + ": the dim has no elements";
   const uint32_t grouped = lines.size >= 64 && (lines.count() < kManyLines || lines.size > kMostIterations);
   const struct {
     uint32_t lines, size, inner, pieces;
