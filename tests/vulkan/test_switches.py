@@ -12,6 +12,7 @@ SWITCHES = {"fences": {"KEEL_VULKAN_FENCES": "1"}, "one queue": {"KEEL_VULKAN_ON
             "no recordings verify": {"KEEL_VULKAN_NO_RECORDINGS": "1", "KEEL_VULKAN_VERIFY": "1"},
             "discrete": {"DRIVER_DISCRETE": "1"}, "discrete staging": {"DRIVER_DISCRETE": "1", "KEEL_VULKAN_STAGING": "1"},
             "discrete one queue fences": {"DRIVER_DISCRETE": "1", "KEEL_VULKAN_ONE_QUEUE": "1", "KEEL_VULKAN_FENCES": "1"},
+            "lavapipe without threads": {"LP_NUM_THREADS": "0"}, "lavapipe of 128 bits": {"LP_NATIVE_VECTOR_WIDTH": "128"},
             "validate": {"KEEL_VULKAN_VALIDATE": "1"},
             "validate discrete": {"KEEL_VULKAN_VALIDATE": "1", "DRIVER_DISCRETE": "1"},
             "validate fences": {"KEEL_VULKAN_VALIDATE": "1", "KEEL_VULKAN_FENCES": "1"},
