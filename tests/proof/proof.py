@@ -32,7 +32,7 @@ def new_context(passes=None):
 
 
 def new_oracle():
-    return Oracle(new_context())
+    return Oracle(new_context(), timeout_ms=60_000)
 
 
 def look(seeds, folder, checks, length):

@@ -4,6 +4,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import keel_abi
+import numpy as np
 import pytest
 from bait import BAIT
 from becomes import becomes
@@ -91,3 +92,16 @@ def test_a_wrong_pass_is_seen_and_its_graph_made_small(tmp_path):
         assert cause(wrong(), load(plain.context, keep(small, text, tmp_path)), check)
         return
     pytest.fail("no seed sees it")
+
+
+def test_an_endless_loop_is_skipped(tmp_path):
+    """Shrinking a loop may take away its end."""
+    path = tmp_path / "endless.keelt"
+    path.write_text("keel 1\n\nfn @main(x: f32[2]) {\n  c, y = while(i32(0), x){carry=2}\n    test(i, u) {\n      more = less(i, i32(3))\n"
+                    "      yield more\n    }\n    body(i, u) {\n      v = add(u, u)\n      yield i, v\n    }\n  return y\n}\n\n"
+                    "entry main = @main (x)\n")
+    oracle = Oracle(new_context(), timeout_ms=200)
+    graph = load(oracle.context, path)
+    with pytest.raises(keel_abi.KeelError, match="CANCELLED|DEADLINE|stopped"):
+        oracle.run_text(graph.text(), "reference", [np.ones(2, np.float32)])
+    assert cause(oracle, graph) is None
