@@ -1,6 +1,8 @@
 // plan.cc: `keel plan`: the launches of a graph on a device, and their memory.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cli/command.h"
 #include "cli/data/load.h"
 #include "cli/exit.h"
@@ -34,6 +36,39 @@ void print_placement(const Json& report) {
   fmt::print("\n");
 }
 
+// The products and convolutions inside fused launches, each with its impl in a plan without fusion: the
+// device chooses alike in both, and a fused launch has one name for all its nodes.
+Json fused_choices(const keel::Module& module, const std::string& device, keel::Options options,
+                   const Args& args, const std::vector<keel::Array>& in, const Json& launches) {
+  Json choices = Json::array();
+  const auto is_fused = [](const Json& l) { return l.at("op") == "call"; };
+  const bool listed = !args.passes.empty() && args.passes[0] != '-' && args.passes[0] != '+';
+  if (listed || std::none_of(launches.begin(), launches.end(), is_fused)) return choices;
+  options.set("passes", (args.passes.empty() ? "" : args.passes + ",") + "-layout,-epilogue,-map");
+  try {
+    const Json plain = Json::parse(keel::Session(module, device, options).prepare().report(in));
+    for (const Json& l : plain.at("launches")) {
+      const auto is_same = [&](const Json& other) {
+        return other.at("node") == l.at("node") && !is_fused(other);
+      };
+      if ((l.at("op") == "matmul" || l.at("op") == "conv") &&
+          std::none_of(launches.begin(), launches.end(), is_same))
+        choices.push_back(
+            {{"node", l.at("node")}, {"op", l.at("op")}, {"impl", l.at("impl")}, {"device", l.at("device")}});
+    }
+  } catch (const keel::Error&) {  // the passes plugin is not loaded, or memory is short
+  }
+  return choices;
+}
+
+void print_launches(const Json& launches) {
+  std::vector<std::vector<std::string>> rows{{"", "node", "op", "impl", "device"}};
+  for (const Json& l : launches)
+    rows.push_back({std::to_string(rows.size() - 1), cell(l.at("node")), cell(l.at("op")), cell(l.at("impl")),
+                    cell(l.at("device"))});
+  print_table(rows);
+}
+
 int plan_command(const Args& args) {
   keel::Context context = open_context(args);
   std::string device = pick_device(context, args.device);
@@ -41,8 +76,9 @@ int plan_command(const Args& args) {
   Model model = open_model(context, args.file, args, given);
   const Entry& entry = pick_entry(model, args.entry);
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
-  keel::Plan plan = keel::Session(model.module, device, session_options(args, entry.name, &model)).prepare();
-  Json report = Json::parse(plan.report(inputs.arrays));
+  const keel::Options options = session_options(args, entry.name, &model);
+  Json report = Json::parse(keel::Session(model.module, device, options).prepare().report(inputs.arrays));
+  report["fused"] = fused_choices(model.module, device, options, args, inputs.arrays, report.at("launches"));
   if (args.json) {
     Json json{{"schema", "keel.plan/1"}, {"device", device}};
     json.update(report);
@@ -54,11 +90,12 @@ int plan_command(const Args& args) {
       fmt::print("pass {}: {} edits, {:.2f} ms{}\n", cell(p.at("name")), p.at("edits").dump(),
                  p.at("ms").get<double>(), p.contains("error") ? ", FAILED: " + cell(p.at("error")) : "");
   fmt::print("{} of {} compute nodes needed\n", report.at("needed_nodes").dump(), report.at("nodes").dump());
-  std::vector<std::vector<std::string>> rows{{"", "node", "op", "impl", "device"}};
-  for (const Json& l : report.at("launches"))
-    rows.push_back({std::to_string(rows.size() - 1), cell(l.at("node")), cell(l.at("op")), cell(l.at("impl")),
-                    cell(l.at("device"))});
-  print_table(rows);
+  print_launches(report.at("launches"));
+  if (!report.at("fused").empty()) {
+    fmt::print("\nproducts and convolutions in fused launches\n");
+    print_launches(report.at("fused"));
+    fmt::print("\n");
+  }
   if (report.contains("placement")) print_placement(report);
   for (const auto& [key, value] : report.items())
     if (value.is_number() && !key.ends_with("nodes")) fmt::print("{}: {}\n", key, value.dump());

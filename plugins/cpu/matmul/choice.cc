@@ -2,6 +2,7 @@
 #include "plugins/cpu/matmul/choice.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
@@ -26,12 +27,62 @@ constexpr int kWins = 95;
 // Up to here the own loops win on all classes: a call of oneDNN alone costs some 300 ns.
 constexpr int64_t kSmallWork = 256 * 1024;
 
-// How many times larger or smaller the dims are, as a logarithm.
-double Distance(const Measured& a, const MatmulShape& s) {
-  const auto ratio = [](int64_t x, int64_t y) {
-    return std::fabs(std::log2(static_cast<double>(x) / static_cast<double>(y)));
-  };
-  return ratio(a.m, s.m) + ratio(a.k, s.k) + ratio(a.n, s.n);
+// Places in ProductReasons.
+enum : size_t { kSmall, kForcedOwn, kForcedOneDnn, kTable };
+
+// The lines of this class.
+std::vector<Measured> Lines() {
+  const Isa isa = std::min(UsedIsa(), Isa::kAvx512);  // AMX has no f32
+  std::vector<Measured> lines;
+  for (const Measured& each : kMeasured)
+    if (each.isa == isa) lines.push_back(each);
+  return lines;
+}
+const std::vector<Measured>& Table() {
+  static const std::vector<Measured> lines = Lines();
+  return lines;
+}
+
+ProductReason ReasonOf(const Measured& line, bool constant) {
+  const int percent = constant ? line.constant : line.varying;
+  const bool onednn = percent > kWins;
+  std::string name = (onednn ? "oneDNN: own loops take " : "own loops: ") + std::to_string(percent) +
+                     (onednn ? " % of its time at " : " % of oneDNN's time at ");
+  name += std::to_string(line.m) + "x" + std::to_string(line.k) + "x" + std::to_string(line.n) +
+          (constant ? ", constant b (" : " (") + NameOf(line.isa) + ")";
+  return {onednn, std::move(name)};
+}
+
+std::vector<ProductReason> MakeReasons() {
+  std::vector<ProductReason> reasons = {{false, "own loops: small product"},
+                                        {false, "own loops: KEEL_CPU_PRODUCTS"},
+                                        {true, "oneDNN: KEEL_CPU_PRODUCTS"}};
+  for (const Measured& line : Table())
+    for (const bool constant : {false, true}) reasons.push_back(ReasonOf(line, constant));
+  return reasons;
+}
+
+// Dims as logarithms: the distance of two shapes is how many times larger or smaller their dims are.
+using Place = std::array<float, 3>;
+Place PlaceOf(int64_t m, int64_t k, int64_t n) {
+  const auto log = [](int64_t dim) { return std::log2(static_cast<float>(dim)); };
+  return {log(m), log(k), log(n)};
+}
+float Distance(const Place& a, const Place& b) {
+  return std::fabs(a[0] - b[0]) + std::fabs(a[1] - b[1]) + std::fabs(a[2] - b[2]);
+}
+std::vector<Place> PlacesOf(const std::vector<Measured>& lines) {
+  std::vector<Place> places;
+  for (const Measured& line : lines) places.push_back(PlaceOf(line.m, line.k, line.n));
+  return places;
+}
+
+// The line of the nearest shape.
+size_t Nearest(const MatmulShape& s) {
+  static const std::vector<Place> places = PlacesOf(Table());
+  const Place mine = PlaceOf(s.m, s.k, s.n);
+  const auto nearer = [&](const Place& a, const Place& b) { return Distance(a, mine) < Distance(b, mine); };
+  return static_cast<size_t>(std::min_element(places.begin(), places.end(), nearer) - places.begin());
 }
 
 // KEEL_CPU_PRODUCTS=own or onednn: all products that are not small, for measurements.
@@ -42,14 +93,19 @@ std::string_view Forced() {
 
 }  // namespace
 
+const std::vector<ProductReason>& ProductReasons() {
+  static const std::vector<ProductReason> reasons = MakeReasons();
+  return reasons;
+}
+
+size_t ReasonFor(const MatmulShape& s, bool constant) {
+  if (s.Work() <= kSmallWork) return kSmall;
+  if (!Forced().empty()) return Forced() == "onednn" ? kForcedOneDnn : kForcedOwn;
+  return kTable + 2 * Nearest(s) + (constant ? 1 : 0);
+}
+
 bool PrefersOneDnn(const MatmulShape& s, bool constant) {
-  if (s.Work() <= kSmallWork) return false;
-  if (!Forced().empty()) return Forced() == "onednn";
-  const Isa isa = std::min(UsedIsa(), Isa::kAvx512);  // AMX has no f32
-  const Measured* nearest = nullptr;
-  for (const Measured& each : kMeasured)
-    if (each.isa == isa && (nearest == nullptr || Distance(each, s) < Distance(*nearest, s))) nearest = &each;
-  return (constant ? nearest->constant : nearest->varying) > kWins;
+  return ProductReasons()[ReasonFor(s, constant)].onednn;
 }
 
 }  // namespace keel_cpu

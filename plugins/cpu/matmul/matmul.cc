@@ -1,4 +1,4 @@
-// matmul.cc: matrix products: geometry, choice of implementation, and the driver of the plugin's own loops.
+// matmul.cc: matrix products: geometry, and the driver of the plugin's own loops.
 #include "plugins/cpu/matmul/matmul.h"
 
 #include "plugins/cpu/matmul/choice.h"
@@ -119,6 +119,8 @@ keel_rc PrepareLoops(const Node& node, const MatmulShape& s, keel_launch* launch
   return Keep(launch, std::move(w), RunOwn);
 }
 
+}  // namespace
+
 keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
   const keel_tensor a = node.In(0);
   const MatmulShape s = ReadMatmul(node);
@@ -126,15 +128,5 @@ keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
       keel_dt_of(&a) == KEEL_F32 && !IsInner(node) && PrefersOneDnn(s, node.In(1).data != nullptr);
   return one ? PrepareSingleOp(node, launch) : PrepareLoops(node, s, launch);
 }
-
-constexpr keel_impl kImpls[] = {
-    Impl("matmul", "oneDNN matmul, own loops when small", Prepare<PrepareMatmul>, KEEL_IMPL_THREAD_BITS,
-         "T=f32", 1),
-    Impl("matmul", "blocked loops", Prepare<PrepareMatmul>),
-};
-
-}  // namespace
-
-Impls MatmulImpls() { return kImpls; }
 
 }  // namespace keel_cpu

@@ -1,4 +1,4 @@
-// matmul.h: the geometry of a matmul node, shared by the plugin's loops and by regions.
+// matmul.h: the geometry of a matmul node, shared by the plugin's loops and by regions, and its launch.
 #pragma once
 
 #include "plugins/cpu/matmul/shape.h"
@@ -6,5 +6,8 @@
 namespace keel_cpu {
 
 MatmulShape ReadMatmul(const Node& node);
+
+// By oneDNN or the own loops (choice.h).
+keel_rc PrepareMatmul(const Node& node, keel_launch* launch);
 
 }  // namespace keel_cpu

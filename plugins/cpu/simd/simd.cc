@@ -59,19 +59,23 @@ struct Choice {
         "the environment variable KEEL_CPU_ISA is \"" + std::string(asked) + "\"; expected one of " + names;
   }
 };
-const Choice choice;
+// The table of impls, a static object of another file, depends on it.
+const Choice& Chosen() {
+  static const Choice choice;
+  return choice;
+}
 
 }  // namespace
 
-Isa MachineIsa() { return choice.machine; }
-Isa UsedIsa() { return choice.used; }
+Isa MachineIsa() { return Chosen().machine; }
+Isa UsedIsa() { return Chosen().used; }
 const char* NameOf(Isa isa) { return kIsas[static_cast<int>(isa)].name; }
-const char* IsaProblem() { return choice.problem.empty() ? nullptr : choice.problem.c_str(); }
-int SimdLevel() { return kIsas[static_cast<int>(choice.used)].level; }
+const char* IsaProblem() { return Chosen().problem.empty() ? nullptr : Chosen().problem.c_str(); }
+int SimdLevel() { return kIsas[static_cast<int>(UsedIsa())].level; }
 
 void LimitOneDnn() {
-  if (choice.used == choice.machine) return;
-  if (dnnl_set_max_cpu_isa(kIsas[static_cast<int>(choice.used)].most) != dnnl_success)
+  if (UsedIsa() == MachineIsa()) return;
+  if (dnnl_set_max_cpu_isa(kIsas[static_cast<int>(UsedIsa())].most) != dnnl_success)
     Throw(KEEL_UNAVAILABLE, "oneDNN was in use before KEEL_CPU_ISA could limit it");
 }
 
