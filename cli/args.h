@@ -22,6 +22,7 @@ struct Args {
   std::vector<std::string> inputs, dims, shapes, place;
   bool cast_inputs = false, exact_inputs = false;
   std::string fallback;
+  std::string isa;  // class of processor of the device cpu
   bool strict = false;
   std::string checkpoint;         // a file
   std::string trace;              // a file

@@ -91,6 +91,11 @@ void output_flag(Flags& flags, Args& a) {
 
 void device_flag(Flags& flags, Args& a) {
   flags.add("-d,--device", a.device, "device (default: cpu)", "DEVICE");
+  isa_flag(flags, a);
+}
+
+void isa_flag(Flags& flags, Args& a) {
+  flags.add("--isa", a.isa, "limit the device cpu to a class of processor: sse4, avx2, avx512, amx", "CLASS");
 }
 
 void placing_flags(Flags& flags, Args& a) {

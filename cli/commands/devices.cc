@@ -43,7 +43,7 @@ int devices_command(const Args& args) {
   return kOk;
 }
 
-const Command kDevices("devices", "List the devices found", {}, devices_command);
+const Command kDevices("devices", "List the devices found", {isa_flag}, devices_command);
 
 }  // namespace
 }  // namespace cli

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "cli/data/bytes.h"
+#include "cli/data/cpu_options.h"
 #include "cli/data/node_names.h"
 #include "cli/data/sizes.h"
 #include "cli/exit.h"
@@ -193,6 +194,7 @@ void log_verbose(const Args& args, const std::string& what) {
 }
 
 keel::Context open_context(const Args& args) {
+  set_cpu_options(args);
   keel::Options options = limits(args);
   if (!args.plugins.empty()) options.set("plugins", args.plugins);
   Clock::time_point start = Clock::now();
@@ -203,6 +205,7 @@ keel::Context open_context(const Args& args) {
     if (args.verbose)  // listing devices loads the drivers of all
       log_verbose(args,
                   fmt::format("devices {}; plugins found in {:.1f} ms", join(context.devices(), ", "), ms));
+    check_cpu_options(context, args);
     return context;
   });
 }

@@ -5,6 +5,8 @@
 #include <sys/sysinfo.h>
 
 #include <cstdio>
+#include <fstream>
+#include <string>
 
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/parallel/lanes.h"
@@ -27,6 +29,31 @@ std::vector<keel_impl> Join() {
 // the families' tables are constinit, so static initialisation order is safe
 const std::vector<keel_impl> impls = Join();
 
+// One line of a file of sysfs, without its end; "" if there is no such file.
+std::string LineOf(const std::string& path) {
+  std::string line;
+  std::ifstream file(path);
+  std::getline(file, line);
+  return line;
+}
+
+// The classes that this machine has and the data caches of its first processor, "classes sse4, avx2; L1 32K,
+// L2 1024K"; processor instructions would report the caches of the host of a virtual machine.
+std::string Capabilities() {
+  std::string text = "classes ";
+  for (int i = 0; i <= static_cast<int>(MachineIsa()); i++)
+    text += (i > 0 ? ", " : "") + std::string(NameOf(static_cast<Isa>(i)));
+  const char* separator = "; ";
+  for (int i = 0; i < 8; i++) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
+    const std::string size = LineOf(folder + "size");
+    if (size.empty() || LineOf(folder + "type") == "Instruction") continue;
+    text.append(separator).append("L").append(LineOf(folder + "level")).append(" ").append(size);
+    separator = ", ";
+  }
+  return text;
+}
+
 keel_rc Info(const keel_host*, uint32_t, keel_device_info* out) {
   struct sysinfo memory = {};
   out->flags = KEEL_DEVICE_HOST_MEMORY;
@@ -37,6 +64,7 @@ keel_rc Info(const keel_host*, uint32_t, keel_device_info* out) {
   std::snprintf(out->description, sizeof(out->description),
                 "this machine's processor, class %s%s%s: oneDNN, own loops", NameOf(MachineIsa()),
                 held ? ", limited by KEEL_CPU_ISA to " : "", held ? NameOf(UsedIsa()) : "");
+  std::snprintf(out->capabilities, sizeof(out->capabilities), "%s", Capabilities().c_str());
   return KEEL_OK;
 }
 
