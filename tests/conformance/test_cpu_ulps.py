@@ -1,0 +1,45 @@
+"""The unary ops of f32 on the device cpu are within their bounds of ulp for each class of processor: a sample of all numbers here, all of them by
+`tools/sweep ulps`. The oracles are NumPy and the C library in f64 (cpu_ulps.py), and literals for those."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import cpu_ulps
+import numpy as np
+import pytest
+from test_cpu_isa import CLASSES, machine
+
+HERE = Path(__file__).resolve().parent
+# Computed with 60 decimal digits.
+LITERALS = {"erf": {0.5: 0.52049987781304653768, 2.0: 0.99532226501895273416, -1.0: -0.84270079294971486934},
+            "gelu": {1.0: 0.84134474606854294859, -5.0: -1.43325785939596955837e-6, -2.0: -0.045500263896358414401},
+            "gelu.tanh": {1.0: 0.84119199060827670478, -5.0: -2.29179619662950604559e-7},
+            "sigmoid": {-100.0: 3.7200759760208359630e-44, 1.0: 0.73105857863000487926},
+            "softplus": {-100.0: 3.7200759760208359630e-44, 0.0: 0.69314718055994530942},
+            "silu": {-1.0: -0.26894142136999512075}}
+
+
+@pytest.mark.parametrize("op", LITERALS)
+def test_oracles(op):
+    x = np.array(list(LITERALS[op]))
+    np.testing.assert_allclose(cpu_ulps.OPS[op][0](x), list(LITERALS[op].values()), rtol=1e-12)
+
+
+def test_an_error_is_seen():
+    """Results that are off by four units, and an infinity in place of a number, exceed the bound."""
+    x = np.float32([0.3, 1, 2])
+    wanted = np.exp(x.astype(np.float64)).astype(np.float32)
+    assert cpu_ulps.error(wanted, x, "exp")[0] == 0
+    assert cpu_ulps.error((wanted.view(np.int32) + np.int32([0, 4, 0])).view(np.float32), x, "exp")[0] > 1
+    assert cpu_ulps.error(np.float32([wanted[0], np.inf, wanted[2]]), x, "exp")[0] == np.inf
+    assert cpu_ulps.error(np.float32([wanted[0], np.nan, wanted[2]]), x, "exp")[0] == np.inf
+
+
+@pytest.mark.parametrize("isa", list(CLASSES)[:list(CLASSES).index(machine()) + 1])
+def test_errors_in_ulp(isa):
+    done = subprocess.run([sys.executable, str(HERE / "cpu_ulps.py"), "4001"], env=os.environ | {"KEEL_CPU_ISA": isa}, capture_output=True, text=True,
+                          timeout=300)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert done.returncode == 0, [row for row in rows if float(row[1]) > 1] or done.stderr
+    assert [row[0] for row in rows] == list(cpu_ulps.OPS)
