@@ -22,7 +22,8 @@ struct Args {
   std::vector<std::string> inputs, dims, shapes, place;
   bool cast_inputs = false, exact_inputs = false;
   std::string fallback;
-  std::string isa;  // class of processor of the device cpu
+  std::string isa;    // class of processor of the device cpu
+  bool tune = false;  // of the device cpu: measure products
   bool strict = false;
   std::string checkpoint;         // a file
   std::string trace;              // a file

@@ -92,6 +92,8 @@ void output_flag(Flags& flags, Args& a) {
 void device_flag(Flags& flags, Args& a) {
   flags.add("-d,--device", a.device, "device (default: cpu)", "DEVICE");
   isa_flag(flags, a);
+  flags.add("--tune", a.tune,
+            "device cpu: measure products while planning, and keep the results for later plans");
 }
 
 void isa_flag(Flags& flags, Args& a) {

@@ -33,6 +33,7 @@ std::string classes_here(const keel::Context& context, const std::string& isa) {
 
 void set_cpu_options(const Args& args) {
   if (is_known(args.isa)) setenv("KEEL_CPU_ISA", args.isa.c_str(), 1);
+  if (args.tune) setenv("KEEL_CPU_TUNE", "1", 1);
 }
 
 void check_cpu_options(const keel::Context& context, const Args& args) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "plugins/cpu/common.h"
+#include "plugins/cpu/matmul/tuned.h"
 #include "plugins/cpu/parallel/lanes.h"
 #include "plugins/cpu/simd/simd.h"
 #include "sdk/plugin/table.h"
@@ -70,7 +71,13 @@ keel_rc Info(const keel_host*, uint32_t, keel_device_info* out) {
 
 keel_rc Open(const keel_host* host, uint32_t, const keel_kv*, uint32_t, keel_dev* out) {
   *out = nullptr;
-  return IsaProblem() ? host->fail(KEEL_INVALID, IsaProblem()) : KEEL_OK;
+  if (IsaProblem()) return host->fail(KEEL_INVALID, IsaProblem());
+  try {
+    OpenTuned(host);
+  } catch (...) {
+    return Report(host, std::current_exception());
+  }
+  return KEEL_OK;
 }
 
 constexpr keel_device kDevice = [] {

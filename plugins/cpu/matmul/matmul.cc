@@ -103,30 +103,29 @@ keel_rc RunOwn(const keel_call* call) {
   return Done(call);
 }
 
-keel_rc PrepareLoops(const Node& node, const MatmulShape& s, keel_launch* launch) {
-  const keel_tensor a = node.In(0), b = node.In(1);
-  if (PrepareMatmulSmall(keel_dt_of(&a), s, launch)) return KEEL_OK;
+}  // namespace
+
+keel_rc PrepareLoops(keel_dt dtype, const MatmulShape& s, const void* b, keel_launch* launch) {
+  if (PrepareMatmulSmall(dtype, s, launch)) return KEEL_OK;
   OwnMatmul w = {s, nullptr, nullptr};
   for (int i = 0; i < MatmulLoops().n; i++)
-    if (MatmulLoops().dtypes[i].dtype == keel_dt_of(&a)) w.op = &MatmulLoops().dtypes[i];
+    if (MatmulLoops().dtypes[i].dtype == dtype) w.op = &MatmulLoops().dtypes[i];
   if (w.op == nullptr) Throw(KEEL_UNIMPLEMENTED, "matmul has no CPU loop for this dtype");
   const int64_t panels = s.b_matrices * w.Panels();
   const uint64_t bytes = static_cast<uint64_t>(panels * w.PanelBytes());
-  w.as_is = b.data == nullptr && w.op->as_is && !s.tb && s.m <= kFewRows;
-  if (b.data == nullptr) return Keep(launch, std::move(w), RunOwn, bytes);
+  w.as_is = b == nullptr && w.op->as_is && !s.tb && s.m <= kFewRows;
+  if (b == nullptr) return Keep(launch, std::move(w), RunOwn, bytes);
   w.constant = AllocateConstant(bytes);
-  for (int64_t p = 0; p < panels; p++) w.PackOne(static_cast<const char*>(keel_ptr(&b)), p, w.constant.get());
+  for (int64_t p = 0; p < panels; p++) w.PackOne(static_cast<const char*>(b), p, w.constant.get());
   return Keep(launch, std::move(w), RunOwn);
 }
 
-}  // namespace
-
 keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
-  const keel_tensor a = node.In(0);
+  const keel_tensor a = node.In(0), b = node.In(1);
   const MatmulShape s = ReadMatmul(node);
-  const bool one =
-      keel_dt_of(&a) == KEEL_F32 && !IsInner(node) && PrefersOneDnn(s, node.In(1).data != nullptr);
-  return one ? PrepareSingleOp(node, launch) : PrepareLoops(node, s, launch);
+  if (keel_dt_of(&a) == KEEL_F32 && !IsInner(node) && PrefersOneDnn(s, b.data != nullptr))
+    return PrepareSingleOp(node, launch);
+  return PrepareLoops(keel_dt_of(&a), s, b.data != nullptr ? keel_ptr(&b) : nullptr, launch);
 }
 
 }  // namespace keel_cpu

@@ -7,6 +7,8 @@ namespace keel_cpu {
 
 MatmulShape ReadMatmul(const Node& node);
 
+// By the own loops; b: a constant right operand, else null.
+keel_rc PrepareLoops(keel_dt dtype, const MatmulShape& s, const void* b, keel_launch* launch);
 // By oneDNN or the own loops (choice.h).
 keel_rc PrepareMatmul(const Node& node, keel_launch* launch);
 
