@@ -91,6 +91,10 @@ void output_flag(Flags& flags, Args& a) {
 
 void device_flag(Flags& flags, Args& a) {
   flags.add("-d,--device", a.device, "device (default: cpu)", "DEVICE");
+  cpu_flags(flags, a);
+}
+
+void cpu_flags(Flags& flags, Args& a) {
   isa_flag(flags, a);
   flags.add("--tune", a.tune,
             "device cpu: measure products while planning, and keep the results for later plans");

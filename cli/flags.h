@@ -47,7 +47,8 @@ void global_flags(Flags&, Args&);  // of every subcommand
 void file_argument(Flags&, Args&);
 void input_flags(Flags&, Args&);  // -i, --dim, --shape, how inputs are converted
 void output_flag(Flags&, Args&);
-void device_flag(Flags&, Args&);  // -d, --isa, --tune
+void device_flag(Flags&, Args&);  // -d, and cpu_flags
+void cpu_flags(Flags&, Args&);    // --isa, --tune
 void isa_flag(Flags&, Args&);
 void placing_flags(Flags&, Args&);  // --place, --fallback
 void entry_flag(Flags&, Args&);

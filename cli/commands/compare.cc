@@ -198,8 +198,8 @@ int compare_command(const Args& args) {
 }
 
 const Command kCompare("compare", "Run a graph on several devices and compare the results",
-                       {file_argument, input_flags, devices_flag, entry_flag, tolerance_flags, nodes_flag,
-                        pass_flags},
+                       {file_argument, input_flags, devices_flag, cpu_flags, entry_flag, tolerance_flags,
+                        nodes_flag, pass_flags},
                        compare_command);
 
 }  // namespace

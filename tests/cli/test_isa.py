@@ -46,6 +46,11 @@ def test_class_holds_or_is_refused(tmp_path, isa):
         assert f"hint: choose from {', '.join(HERE)}, or leave --isa out" in error
 
 
+def test_compare_takes_the_class(tmp_path):
+    (tmp_path / "g.keelt").write_text(ADD)
+    keel("compare", str(tmp_path / "g.keelt"), "-d", "reference,cpu", "--isa", "sse4", "--atol", "1e-3")
+
+
 def test_no_such_class():
     error = keel("devices", "--isa", "avx3", code=2).stderr
     assert "--isa avx3: no such class of processor; there are sse4, avx2, avx512, amx" in error and ", ".join(HERE) in error
