@@ -107,6 +107,13 @@ Rules attention_rules();
 Rules loss_rules();
 Rules quantize_rules();
 Rules resize_rules();
+Rules trigonometry_rules();
+Rules signal_rules();
+Rules einsum_rules();
+Rules qlinear_rules();
+Rules place_rules();
+Rules sample_rules();
+Rules roi_rules();
 const Rule* find_rule(Text op, int opset);  // null: none
 
 // fold.cc: computes a node on known sizes; false: not possible.
