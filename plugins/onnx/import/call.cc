@@ -74,6 +74,18 @@ Ints Call::ints(Text name, Ints otherwise) const {
   return a ? a->ints : otherwise;
 }
 
+std::vector<std::string> Call::strings(Text name) const {
+  const Attribute* a = attribute(name);
+  if (a) expect(*this, *a, kAttrStrings);
+  return a ? std::vector<std::string>(a->strings.begin(), a->strings.end()) : std::vector<std::string>();
+}
+
+std::vector<float> Call::floats(Text name) const {
+  const Attribute* a = attribute(name);
+  if (a) expect(*this, *a, kAttrFloats);
+  return a ? a->floats : std::vector<float>();
+}
+
 keel_dt Call::type(Text name, keel_dt otherwise) const {
   return has_attribute(name) ? dtype_of(i(name, 0), title()) : otherwise;
 }
@@ -116,7 +128,7 @@ const Rule* find_rule(Text op, int opset) {
           generate_rules(),    reduce_rules(),     linear_rules(),   pool_rules(),   norm_rules(),
           attention_rules(),   loss_rules(),       quantize_rules(), resize_rules(), trigonometry_rules(),
           signal_rules(),      einsum_rules(),     qlinear_rules(),  place_rules(),  sample_rules(),
-          roi_rules()})
+          roi_rules(),         recurrent_rules(),  running_rules()})
       for (const Rule& rule : rules) map->emplace(rule.op, &rule);
     return map;
   }();

@@ -53,6 +53,8 @@ class Call {
   double f(Text name, double otherwise) const;
   std::string s(Text name, const char* otherwise) const;
   Ints ints(Text name, Ints otherwise = {}) const;
+  std::vector<std::string> strings(Text name) const;
+  std::vector<float> floats(Text name) const;
   bool has_attribute(Text name) const { return attribute(name) != nullptr; }
   keel_dt type(Text name, keel_dt otherwise) const;
   int64_t axis(int64_t axis, int64_t rank) const;  // normalised; throws if out of range
@@ -114,6 +116,8 @@ Rules qlinear_rules();
 Rules place_rules();
 Rules sample_rules();
 Rules roi_rules();
+Rules recurrent_rules();
+Rules running_rules();
 const Rule* find_rule(Text op, int opset);  // null: none
 
 // fold.cc: computes a node on known sizes; false: not possible.

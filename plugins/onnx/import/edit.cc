@@ -164,6 +164,14 @@ void Edit::metadata(const std::string& key, const std::string& value) {
   check(host_->metadata(edit_, key.c_str(), value.c_str()));
 }
 
+Edit Edit::new_graph(int64_t* number) {
+  keel_edit* made = nullptr;
+  check(host_->edit_new_graph(edit_, cat("body_", ++*graphs_).c_str(), &made, number));
+  Edit body(host_, source_, made);
+  body.graphs_ = graphs_;
+  return body;
+}
+
 Dims Edit::dims(keel_value v) {
   keel_tensor t = {};
   check(host_->value_type(edit_, v, &t));

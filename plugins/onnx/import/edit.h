@@ -78,6 +78,8 @@ class Edit {
   }
   keel_value param(const std::string& name, keel_dt dtype, const Dims& dims);
   void result(const std::string& name, keel_value v);
+  // Another graph of the module, a body; number: for the attribute of the node that runs it.
+  Edit new_graph(int64_t* number);
   void metadata(const std::string& key, const std::string& value);
 
   Dims dims(keel_value v);
@@ -102,6 +104,7 @@ class Edit {
   keel_edit* edit_;
   std::unordered_set<std::string> names_;
   std::map<std::pair<keel_dt, uint64_t>, keel_value> scalars_;
+  std::shared_ptr<int64_t> graphs_ = std::make_shared<int64_t>(0);  // made so far, for their names
 };
 
 }  // namespace onnx_import

@@ -1,0 +1,227 @@
+// recurrent.cc: RNN, GRU and LSTM: one scan over the sequence per direction.
+//
+// The products with the inputs are one product outside of the scan. A sequence shorter than the operand keeps
+// its state and gives zeros in the remaining steps; in the reverse direction these come first.
+#include "plugins/onnx/ops/activations.h"
+#include "plugins/onnx/ops/loop.h"
+
+namespace onnx_import {
+namespace {
+
+struct Cell;
+// One step: `x` is the product of the step's input and W, with biases where they can be added there; states
+// are the carried ones, extra the invariants: R, then those of prepare(). Returns the next states, output
+// first.
+using Step = Terms (*)(const Cell& cell, const Term& x, const Terms& states, const Terms& extra);
+
+struct Cell {
+  Call* c;
+  int64_t gates;
+  size_t states;
+  Step step;
+  std::vector<std::string> defaults;  // activations of one direction
+  std::vector<Activation> f;          // of this direction
+  double clip = 0;
+  bool flag = false;  // linear_before_reset, input_forget
+  bool has_peepholes = false;
+
+  Term activated(size_t k, const Term& x) const {
+    return f[k].apply(clip > 0 ? x.clamp(-clip, clip) : x, f[k].alpha, f[k].beta);
+  }
+};
+
+// Gate k of [b, gates * h].
+Term gate(const Term& all, int64_t k, keel_dim h) {
+  Edit& e = all.edit();
+  return all.slice(1, e.mul(h, k), e.mul(h, k + 1));
+}
+Term from_state(const Term& state, const Term& r) { return state.op("matmul", r, Attrs().flag("tb", true)); }
+
+Terms rnn_step(const Cell& cell, const Term& x, const Terms& states, const Terms& extra) {
+  return {cell.activated(0, x + from_state(states[0], extra[0]))};
+}
+
+Terms gru_step(const Cell& cell, const Term& x, const Terms& states, const Terms& extra) {
+  const Term &h = states[0], &r_all = extra[0];
+  Edit& e = h.edit();
+  const keel_dim n = h.dim(1);
+  const auto rows = [&](int64_t from, int64_t until) {
+    return r_all.slice(0, e.mul(n, from), e.mul(n, until));
+  };
+  const Term zr = x.slice(1, 0, e.mul(n, 2)) + from_state(h, rows(0, 2));
+  const Term z = cell.activated(0, gate(zr, 0, n)), r = cell.activated(0, gate(zr, 1, n));
+  const Term bias = extra[1];  // of the recurrence of the hidden gate
+  const Term hidden =
+      cell.flag ? r * (from_state(h, rows(2, 3)) + bias) : from_state(r * h, rows(2, 3)) + bias;
+  const Term next = cell.activated(1, gate(x, 2, n) + hidden);
+  return {(1.0 - z) * next + z * h};
+}
+
+Terms lstm_step(const Cell& cell, const Term& x, const Terms& states, const Terms& extra) {
+  const Term &h = states[0], &before = states[1];
+  const keel_dim n = h.dim(1);
+  const Term all = x + from_state(h, extra[0]);
+  const auto peep = [&](int64_t k, const Term& state) {
+    Term y = gate(all, k, n);
+    if (!cell.has_peepholes) return y;
+    const int64_t row = k == 3 ? 0 : k;  // the order of P is i, o, f, as that of the gates
+    return y + state * extra[1].slice(0, row, row + 1);
+  };
+  const Term i = cell.activated(0, peep(0, before));
+  const Term f = cell.flag ? 1.0 - i : cell.activated(0, peep(2, before));
+  const Term g = cell.activated(1, gate(all, 3, n));
+  const Term state = f * before + i * g;
+  const Term o = cell.activated(0, peep(1, state));
+  return {o * cell.f[2].apply(state, cell.f[2].alpha, cell.f[2].beta), state};
+}
+
+// Operand i of direction d: [directions, ...] without its first dim.
+Term of_direction(Call& c, size_t i, int64_t d) {
+  const Term x(c, i);
+  if (x.rank() < 2) c.invalid(cat("operand ", i, " has ", x.rank(), " dims; expected the direction first"));
+  return x.slice(0, d, d + 1).reshape(without(x.dims(), 0));
+}
+
+struct Sequence {
+  Term x;  // [t, b, inputs]
+  keel_dim hidden;
+  bool batch_first;
+};
+
+// x W^T with the biases that are added to it; the invariants are appended to `extra`.
+Term prepared(const Cell& cell, const Sequence& s, int64_t d, Terms* extra) {
+  Call& c = *cell.c;
+  Edit& e = c.e;
+  Term y = s.x.op("matmul", of_direction(c, 1, d), Attrs().flag("tb", true));
+  const keel_dim n = s.hidden, all = e.mul(n, cell.gates);
+  extra->push_back(of_direction(c, 2, d));
+  const bool gru = cell.gates == 3;
+  Term late = filled(e, y.dtype(), 0, {n});  // GRU's recurrent bias of the hidden gate
+  if (c.has(3)) {
+    const Term b = of_direction(c, 3, d), own = b.slice(0, 0, all), state = b.slice(0, all, e.mul(all, 2));
+    const keel_dim early = gru ? e.mul(n, 2) : all;
+    Term added = state;
+    if (gru) {
+      late = state.slice(0, early, all);
+      added = state.slice(0, 0, early).op("pad", state.n(0), Attrs().dims("hi", {n}));
+    }
+    y = y + (own + added);
+  }
+  if (gru) extra->push_back(late);
+  if (cell.has_peepholes) extra->push_back(of_direction(c, 7, d).reshape({3, n}));
+  return y;
+}
+
+Term initial(const Cell& cell, const Sequence& s, size_t k, int64_t d) {
+  Call& c = *cell.c;
+  if (!c.has(5 + k)) return filled(c.e, s.x.dtype(), 0, {s.x.dim(1), s.hidden});
+  Term all(c, 5 + k);
+  if (s.batch_first) all = all.transpose({1, 0, 2});
+  return all.slice(0, d, d + 1).reshape({s.x.dim(1), s.hidden});
+}
+
+// The final states of one direction, then its outputs [t, b, hidden].
+Terms direction(const Cell& cell, const Sequence& s, int64_t d, bool reverse) {
+  Call& c = *cell.c;
+  ScanOperands in;
+  in.reverse = reverse;
+  in.scanned = {prepared(cell, s, d, &in.invariants)};
+  for (size_t k = 0; k < cell.states; k++) in.carried.push_back(initial(cell, s, k, d));
+  const bool limited = c.has(4);
+  if (limited) {
+    in.scanned.push_back(counting_term(c.e, s.x.dim(0), KEEL_I64));
+    in.invariants.push_back(Term(c, 4).to(KEEL_I64).reshape({s.x.dim(1), 1}));
+  }
+  return scan(c.e, in, [&](const Terms& states, const Terms& extra, const Terms& each) {
+    Terms next = cell.step(cell, each[0], states, extra);
+    Term out = next[0];
+    if (limited) {
+      const Term runs = each[1] < extra.back();
+      out = select(runs, out, 0);
+      for (size_t k = 0; k < next.size(); k++) next[k] = select(runs, next[k], states[k]);
+    }
+    next.push_back(out);
+    return next;
+  });
+}
+
+Term joined(const Terms& parts, size_t axis) {
+  Terms wide;
+  for (const Term& part : parts) wide.push_back(part.unsqueeze(axis));
+  return concat(wide, static_cast<int64_t>(axis));
+}
+
+void check_operands(Call& c) {
+  if (c.rank(0) != 3) c.invalid(cat("its sequence has ", c.rank(0), " dims; expected 3"));
+  for (size_t i : {1, 2})
+    if (c.rank(i) != 3)
+      c.invalid(cat("operand ", i, " has ", c.rank(i), " dims; expected [directions, gates, ...]"));
+}
+
+void run(Call& c, Cell cell) {
+  check_operands(c);
+  const std::string way = c.s("direction", "forward");
+  if (way != "forward" && way != "reverse" && way != "bidirectional")
+    c.invalid(cat("direction is '", way, "'; expected forward, reverse or bidirectional"));
+  const int64_t directions = way == "bidirectional" ? 2 : 1;
+  const keel_dim given = c.dims(1)[0];
+  if (!KEEL_DIM_IS_HANDLE(given) && given != directions)
+    c.invalid(cat("direction is '", way, "' but W has ", given, " directions"));
+  cell.c = &c;
+  cell.clip = c.f("clip", 0);
+  std::vector<std::string> defaults;
+  for (int64_t d = 0; d < directions; d++)
+    defaults.insert(defaults.end(), cell.defaults.begin(), cell.defaults.end());
+  const std::vector<Activation> all = activations_of(c, defaults);
+  const bool batch_first = c.i("layout", 0) != 0;
+  const Term x(c, 0);
+  const Sequence s = {batch_first ? x.transpose({1, 0, 2}) : x, c.dims(2)[2], batch_first};
+  std::vector<Terms> by_result(cell.states + 1);
+  for (int64_t d = 0; d < directions; d++) {
+    const auto per = static_cast<ptrdiff_t>(cell.defaults.size());
+    cell.f.assign(all.begin() + d * per, all.begin() + (d + 1) * per);
+    const Terms out = direction(cell, s, d, d == 1 || way == "reverse");
+    for (size_t k = 0; k < out.size(); k++) by_result[k].push_back(out[k]);
+  }
+  const Term y = joined(by_result.back(), 1);  // [t, directions, b, hidden]
+  c.set(0, batch_first ? y.transpose({2, 0, 1, 3}).v : y.v);
+  for (size_t k = 0; k < cell.states; k++) c.set(k + 1, joined(by_result[k], batch_first ? 1 : 0).v);
+}
+
+void rnn(Call& c) {
+  run(c, {.c = &c, .gates = 1, .states = 1, .step = rnn_step, .defaults = {"Tanh"}, .f = {}});
+}
+
+void gru(Call& c) {
+  run(c, {.c = &c,
+          .gates = 3,
+          .states = 1,
+          .step = gru_step,
+          .defaults = {"Sigmoid", "Tanh"},
+          .f = {},
+          .flag = c.i("linear_before_reset", 0) != 0});
+}
+
+void lstm(Call& c) {
+  run(c, {.c = &c,
+          .gates = 4,
+          .states = 2,
+          .step = lstm_step,
+          .defaults = {"Sigmoid", "Tanh", "Tanh"},
+          .f = {},
+          .flag = c.i("input_forget", 0) != 0,
+          .has_peepholes = c.has(7)});
+}
+
+#define RECURRENT "activation_alpha activation_beta activations clip direction hidden_size layout"
+constexpr Rule kRules[] = {
+    {"RNN", 7, rnn, RECURRENT},
+    {"GRU", 7, gru, RECURRENT " linear_before_reset"},
+    {"LSTM", 7, lstm, RECURRENT " input_forget"},
+};
+
+}  // namespace
+
+Rules recurrent_rules() { return kRules; }
+
+}  // namespace onnx_import
