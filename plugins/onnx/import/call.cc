@@ -115,25 +115,35 @@ void Call::alias(size_t k, size_t i) {
   if (k < out.size()) out[k] = in_[i];
 }
 
+void Call::mark_missing() {
+  for (auto& result : out) {
+    result = std::make_shared<Value>();
+    result->missing = true;
+  }
+}
+
 void Call::expect_outputs(size_t most) const {
   for (size_t k = most; k < node.outputs.size(); k++)
     if (wants(k)) unsupported(cat("result ", k, " ('", node.outputs[k], "') is not supported"));
 }
 
-const Rule* find_rule(Text op, int opset) {
+const Rule* find_rule(Text domain, Text op, int opset) {
   static const auto* index = [] {
     auto* map = new std::multimap<Text, const Rule*>;
     for (Rules rules :
-         {elementwise_rules(), activation_rules(), shape_rules(),    slice_rules(),  index_rules(),
-          generate_rules(),    reduce_rules(),     linear_rules(),   pool_rules(),   norm_rules(),
-          attention_rules(),   loss_rules(),       quantize_rules(), resize_rules(), trigonometry_rules(),
-          signal_rules(),      einsum_rules(),     qlinear_rules(),  place_rules(),  sample_rules(),
-          roi_rules(),         recurrent_rules(),  running_rules()})
+         {elementwise_rules(), activation_rules(), shape_rules(),    slice_rules(),    index_rules(),
+          generate_rules(),    reduce_rules(),     linear_rules(),   pool_rules(),     norm_rules(),
+          attention_rules(),   loss_rules(),       quantize_rules(), resize_rules(),   trigonometry_rules(),
+          signal_rules(),      einsum_rules(),     qlinear_rules(),  place_rules(),    sample_rules(),
+          roi_rules(),         recurrent_rules(),  running_rules(),  training_rules(), learning_rules(),
+          contrib_rules()})
       for (const Rule& rule : rules) map->emplace(rule.op, &rule);
     return map;
   }();
   const Rule* best = nullptr;
-  for (auto [at, end] = index->equal_range(op); at != end; ++at)
+  const std::string full = domain.empty() ? std::string(op) : cat(domain, ".", op);
+  if (!domain.empty()) opset = INT32_MAX;
+  for (auto [at, end] = index->equal_range(full); at != end; ++at)
     if (at->second->since <= opset && (!best || at->second->since > best->since)) best = at->second;
   return best;
 }

@@ -64,7 +64,11 @@ class Call {
   void done(const char* op, const Ids& in, const Attrs& attrs = {}) { set(0, e.op(op, in, attrs, name)); }
   void set(size_t k, keel_value v);
   void set(size_t k, Sizes s);
+  void set(size_t k, ValueP v) {
+    if (k < out.size()) out[k] = std::move(v);
+  }
   void alias(size_t k, size_t i);
+  void mark_missing();                     // its results need a parameter's value
   void expect_outputs(size_t most) const;  // throws if a later result is used
 
   [[noreturn]] void invalid(const std::string& why) const { refuse(KEEL_INVALID, cat(title(), ": ", why)); }
@@ -118,7 +122,11 @@ Rules sample_rules();
 Rules roi_rules();
 Rules recurrent_rules();
 Rules running_rules();
-const Rule* find_rule(Text op, int opset);  // null: none
+Rules training_rules();
+Rules learning_rules();
+Rules contrib_rules();
+// Operators of other domains are listed as "domain.Name", for any version. Null: none.
+const Rule* find_rule(Text domain, Text op, int opset);
 
 // fold.cc: computes a node on known sizes; false: not possible.
 bool fold(Call& c);

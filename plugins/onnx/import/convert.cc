@@ -1,5 +1,5 @@
-// convert.cc: converts the nodes in order: functions are inlined, branches with a known condition taken,
-// sizes folded, and all other nodes converted by their operator's rule.
+// convert.cc: converts the nodes in order: functions are inlined, operators with graphs handled by
+// control.cc, sizes folded, and all other nodes converted by their operator's rule.
 //
 // If a rule needs the value of a parameter, its results are marked as missing and the import continues, so
 // that one message names every such parameter.
@@ -13,13 +13,6 @@ namespace {
 constexpr size_t kMostNames = 1 << 20;  // limit of recorded names, in bytes
 
 constexpr int kMaxDepth = 32;
-
-void mark_missing(Call& call) {
-  for (auto& out : call.out) {
-    out = std::make_shared<Value>();
-    out->missing = true;
-  }
-}
 
 ValueP found(const Scope& scope, Text name) {
   const ValueP* value = scope.find(name);
@@ -73,7 +66,7 @@ void Importer::convert(const Node& node, Scope& scope) {
   if (std::all_of(node.outputs.begin(), node.outputs.end(), [](Text name) { return name.empty(); })) return;
   if (--nodes_left_ < 0)
     refuse(KEEL_OOM, "the model has more than a million nodes when its functions are inlined");
-  Call call(edit_, node, scope.opset, attributes(node, scope), operands(node, scope));
+  Call call(*scope.edit, node, scope.opset, attributes(node, scope), operands(node, scope));
   for (Text output : node.outputs)
     if (call.name.empty() && !output.empty()) call.name = scope.show(output);
   bool missing = false;
@@ -82,10 +75,10 @@ void Importer::convert(const Node& node, Scope& scope) {
     skip(call);
   else if (const Function* f = function(node))
     inline_function(*f, call, scope);
-  else if (node.op == "If")
-    take_branch(call, scope);
+  else if (const Control* control = find_control(node.domain, node.op))
+    (this->*control->convert)(call, scope);
   else if (!convert_rule(call))
-    mark_missing(call);
+    call.mark_missing();
   note_name(node, call, scope);
   for (size_t k = 0; k < node.outputs.size(); k++) {
     if (node.outputs[k].empty()) continue;
@@ -107,7 +100,7 @@ void Importer::note_name(const Node& node, const Call& call, const Scope& scope)
 bool Importer::check_needs(Call& call, const Rule& rule) {
   Names needs;
   for (size_t i = 0; i < call.n_in() && i < 32; i++) {
-    if (!(rule.values & bit(static_cast<int>(i))) || !call.has(i) || edit_.sizes(call.value(i))) continue;
+    if (!(rule.values & bit(static_cast<int>(i))) || !call.has(i) || call.e.sizes(call.value(i))) continue;
     needs.insert(call.value(i).needs.begin(), call.value(i).needs.end());
   }
   needs_.insert(needs.begin(), needs.end());
@@ -116,16 +109,16 @@ bool Importer::check_needs(Call& call, const Rule& rule) {
 
 // A node after a missing one still reports its own needs.
 void Importer::skip(Call& call) {
-  const Rule* rule = call.node.domain.empty() ? find_rule(call.node.op, call.opset) : nullptr;
+  const Rule* rule = find_rule(call.node.domain, call.node.op, call.opset);
   if (rule) check_needs(call, *rule);
-  mark_missing(call);
+  call.mark_missing();
 }
 
 // Passes the needs of unknown operands on to the results.
 void Importer::pass_needs(Call& call) {
   Names needs;
   for (size_t i = 0; i < call.n_in(); i++) {
-    if (!call.has(i) || edit_.sizes(call.value(i))) continue;
+    if (!call.has(i) || call.e.sizes(call.value(i))) continue;
     if (call.value(i).needs.empty()) return;
     needs.insert(call.value(i).needs.begin(), call.value(i).needs.end());
   }
@@ -134,8 +127,8 @@ void Importer::pass_needs(Call& call) {
 }
 
 bool Importer::convert_rule(Call& call) {
-  if (fold(call)) return true;
-  const Rule* rule = call.node.domain.empty() ? find_rule(call.node.op, call.opset) : nullptr;
+  if (call.node.domain.empty() && fold(call)) return true;
+  const Rule* rule = find_rule(call.node.domain, call.node.op, call.opset);
   if (!rule) call.unsupported("this operator is not supported");
   if (!check_needs(call, *rule)) return false;
   rule->convert(call);
@@ -148,6 +141,7 @@ bool Importer::convert_rule(Call& call) {
 
 void Importer::inline_function(const Function& f, Call& call, const Scope& scope) {
   Scope inner;
+  inner.edit = scope.edit;
   inner.opset = opset_version(f.opsets);
   inner.depth = scope.depth + 1;
   inner.prefix = cat(call.name, "/");
@@ -163,34 +157,6 @@ void Importer::inline_function(const Function& f, Call& call, const Scope& scope
   convert(f.nodes, inner);
   for (size_t k = 0; k < f.outputs.size() && k < call.out.size(); k++)
     call.out[k] = found(inner, f.outputs[k]);
-}
-
-void Importer::take_branch(Call& call, const Scope& scope) {
-  const Sizes* condition = call.known(0);
-  if (!condition || condition->v.size() != 1) {
-    const Names& needs = call.value(0).needs;
-    if (needs.empty()) call.unsupported("its condition depends on data; it must be known at import");
-    needs_.insert(needs.begin(), needs.end());
-    return mark_missing(call);
-  }
-  const char* which = condition->v[0] ? "then_branch" : "else_branch";
-  const Attribute* a = call.attribute(which);
-  if (!a || !a->graph) call.invalid(cat("attribute ", which, " is missing"));
-  Scope inner;
-  inner.parent = &scope;
-  inner.opset = scope.opset;
-  inner.depth = scope.depth + 1;
-  inner.prefix = cat(call.name, "/");
-  inner.attributes = scope.attributes;
-  refuse_unsupported(a->graph->nodes, scope.opset);
-  for (const auto& tensor : a->graph->initializers) {
-    inner.values[tensor.name] = std::make_shared<Value>();
-    inner.values[tensor.name]->name = inner.show(tensor.name);
-    inner.values[tensor.name]->tensor = &tensor;
-  }
-  convert(a->graph->nodes, inner);
-  for (size_t k = 0; k < a->graph->outputs.size() && k < call.out.size(); k++)
-    call.out[k] = found(inner, a->graph->outputs[k].name);
 }
 
 }  // namespace onnx_import

@@ -32,6 +32,7 @@ int opset_version(const std::vector<OpsetImport>& imports) {
 void Importer::run() {
   model_ = parse_model({reinterpret_cast<const char*>(source_->data), source_->size});
   Scope scope;
+  scope.edit = &edit_;
   scope.opset = opset_version(model_.opsets);
   if (scope.opset && (scope.opset < 7 || scope.opset > 28))
     refuse(KEEL_UNIMPLEMENTED, cat("the model has ONNX opset ", scope.opset,

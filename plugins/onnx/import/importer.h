@@ -3,6 +3,7 @@
 // run() checks the operators, declares parameters, converts the nodes in order and names the results. A Scope
 // maps names to values: of the graph, of a function being inlined, or of a branch.
 #pragma once
+#include <memory>
 #include <span>
 #include <unordered_map>
 
@@ -11,6 +12,7 @@
 namespace onnx_import {
 
 struct Scope {
+  Edit* edit = nullptr;           // the graph of the module that nodes are added to
   const Scope* parent = nullptr;  // names are also looked up there; null for a function
   int opset = 0;
   int depth = 0;
@@ -64,7 +66,53 @@ class Importer {
   void skip(Call& call);
   void pass_needs(Call& call);
   void inline_function(const Function& f, Call& call, const Scope& scope);
-  void take_branch(Call& call, const Scope& scope);
+  Scope within(const Call& call, const Scope& scope) const;
+  std::vector<ValueP> inline_graph(const Graph& g, const std::vector<ValueP>& inputs, Call& call,
+                                   const Scope& scope);
+
+  // Operators with graphs as attributes (control.cc, bodies.cc).
+  struct Control {
+    Text domain, op;
+    const char* attributes;
+    void (Importer::*convert)(Call&, const Scope&);
+  };
+  static const Control* find_control(Text domain, Text op);
+  void convert_if(Call& call, const Scope& scope);
+  void convert_loop(Call& call, const Scope& scope);
+  void convert_scan(Call& call, const Scope& scope);
+  void convert_scan_8(Call& call, const Scope& scope);
+  void convert_flex_attention(Call& call, const Scope& scope);
+  void branch_on_data(Call& call, const Scope& scope);
+  void loop_by_count(Call& call, const Scope& scope, keel_dim length);
+  void loop_by_condition(Call& call, const Scope& scope);
+  bool demand_values(Call& call, std::initializer_list<size_t> operands);
+  bool always_continues(const Graph& g, const Scope& scope) const;
+
+  // A graph of the model as a graph of the module. Its parameters are `first`, then the captured values, then
+  // `last`; they have these names in the model's graph, in this order without the captured ones.
+  struct Captured {
+    std::vector<Text> names;
+    std::vector<ValueP> values;                      // data: operands of the node that runs the body
+    std::vector<std::pair<Text, ValueP>> constants;  // known at import, so copied into the body
+    Ids ids(Edit& e) const;
+  };
+  struct Parameter {
+    Text name;
+    keel_dt dtype;
+    Dims dims;
+  };
+  struct Body {
+    Edit edit;
+    int64_t number;
+    Ids params;
+    std::vector<ValueP> results;
+    bool missing;  // a result needs a parameter's value
+    keel_attr attribute() const { return {KEEL_ATTR_GRAPH, 0, number, 0, nullptr}; }
+  };
+  std::string differing(Body& a, Body& b);
+  bool capture(const std::vector<const Graph*>& graphs, const Scope& scope, Captured* out) const;
+  std::unique_ptr<Body> body_of(const Graph& g, Call& call, const Scope& scope, const Captured& captured,
+                                const std::vector<Parameter>& first, const std::vector<Parameter>& last);
   const Function* function(const Node& node) const;
   AttributeMap attributes(const Node& node, const Scope& scope) const;
   std::vector<ValueP> operands(const Node& node, const Scope& scope) const;

@@ -15,7 +15,7 @@ bool lists(Text words, Text word) {
 
 std::string full_name(const Node& node, int opset) {
   if (!node.domain.empty()) return cat(node.domain, ".", node.op);
-  return find_rule(node.op, 1 << 20) ? cat(node.op, " of opset ", opset) : std::string(node.op);
+  return find_rule("", node.op, 1 << 20) ? cat(node.op, " of opset ", opset) : std::string(node.op);
 }
 
 }  // namespace
@@ -33,14 +33,18 @@ void Importer::survey(const std::vector<Node>& nodes, int opset, std::map<std::s
       if (seen.insert(f).second) survey(f->nodes, opset_version(f->opsets), unsupported, seen);
       continue;
     }
-    if (node.domain.empty() && node.op == "If") continue;
-    const Rule* rule = node.domain.empty() ? find_rule(node.op, opset) : nullptr;
-    if (!rule) {
+    const Control* control = find_control(node.domain, node.op);
+    const Rule* rule = control ? nullptr : find_rule(node.domain, node.op, opset);
+    if (!rule && !control) {
       unsupported[full_name(node, opset)]++;
       continue;
     }
-    for (const auto& a : node.attributes)
-      if (!lists(rule->attributes, a.name)) unsupported[cat("attribute ", a.name, " of ", node.op)]++;
+    for (const auto& a : node.attributes) {
+      if (!lists(control ? control->attributes : rule->attributes, a.name))
+        unsupported[cat("attribute ", a.name, " of ", node.op)]++;
+      else if (a.graph && node.op != "If")  // a branch of If may never be taken
+        survey(a.graph->nodes, opset, unsupported, seen);
+    }
   }
 }
 

@@ -53,6 +53,17 @@ void bit_shift(Call& c) {
   c.set(0, shift_signed(c, op, direction == "RIGHT"));
 }
 
+// The same bits as another integer dtype of the same width; there is no op for bits of floats.
+void bit_cast(Call& c) {
+  const keel_dt from = c.dtype(0), to = c.type("to", from);
+  if (width_of(from) != width_of(to))
+    c.invalid(cat("the widths of ", dtype_name(from), " and ", dtype_name(to), " differ"));
+  const bool whole = (is_integer(from) || from == KEEL_BOOL) && is_integer(to);
+  if (from != to && !whole)
+    c.unsupported(cat(dtype_name(from), " to ", dtype_name(to), "; expected integers"));
+  c.done("cast", {c.in(0)}, Attrs().dtype("to", to));
+}
+
 // A number known at import stays known, as a Range may need it.
 void cast_to(Call& c, keel_dt to) {
   double number = 0;
@@ -171,6 +182,7 @@ constexpr Rule kRules[] = {
     {"Where", 9, same<"select">},
     {"Cast", 6, cast, "to saturate round_mode", 0, true},
     {"CastLike", 15, cast_like, "saturate round_mode"},
+    {"BitCast", 26, bit_cast, "to"},
     {"Clip", 11, clip},
     {"Clip", 6, clip_6, "min max"},
     {"Identity", 1, identity, "", 0, true},

@@ -106,7 +106,9 @@ std::vector<Term> cubic_weights(const Term& t) {
 Taps taps_of(const Term& normal, keel_dim size, const Sampling& s) {
   const Term n = normal.size(size);
   const Term raw = s.align ? (normal + 1) / 2 * (n - 1) : ((normal + 1) * n - 1) / 2;
-  const Term place = bounded(s.mode == Mode::kNearest ? raw.op("round") : raw, size, s);
+  // At an edge, cubic interpolation bounds its four cells only, as PyTorch and ONNX Runtime do.
+  const bool free = s.mode == Mode::kCubic && s.border == Border::kEdge;
+  const Term place = free ? raw : bounded(s.mode == Mode::kNearest ? raw.op("round") : raw, size, s);
   const auto tap = [&](const Term& cell, const Term& weight) -> Tap {
     const Term at = bounded(cell, size, s);
     return {as_index(at, size), s.border == Border::kZeros ? select(within(at, size), weight, 0) : weight};

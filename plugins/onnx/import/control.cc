@@ -1,0 +1,334 @@
+// control.cc: the operators with graphs as attributes: If, Loop, Scan, FlexAttention. A row of kControls
+// names an operator, its attributes and its converter; bodies.cc makes the graphs.
+#include <algorithm>
+
+#include "plugins/onnx/import/importer.h"
+
+namespace onnx_import {
+
+const Importer::Control* Importer::find_control(Text domain, Text op) {
+  static constexpr Control kControls[] = {
+      {"", "If", "then_branch else_branch", &Importer::convert_if},
+      {"", "Loop", "body", &Importer::convert_loop},
+      {"", "Scan",
+       "body directions num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
+       "scan_output_directions",
+       &Importer::convert_scan},
+      {"ai.onnx.preview", "FlexAttention", "prob_mod scale score_mod softmax_precision",
+       &Importer::convert_flex_attention},
+  };
+  for (const Control& control : kControls)
+    if (control.op == op && control.domain == domain) return &control;
+  return nullptr;
+}
+
+namespace {
+
+const Graph& graph_of(const Call& call, Text name) {
+  const Attribute* a = call.attribute(name);
+  if (!a || !a->graph) call.invalid(cat("attribute ", name, " is missing"));
+  return *a->graph;
+}
+
+bool known_bool(Call& call, size_t i, bool* value) {
+  const Sizes* s = call.known(i);
+  if (!s || s->v.size() != 1 || KEEL_DIM_IS_HANDLE(s->v[0])) return false;
+  *value = s->v[0] != 0;
+  return true;
+}
+
+keel_value as_scalar(Call& call, size_t i) {
+  return call.rank(i) == 0 ? call.in(i) : call.e.reshape(call.in(i), {});
+}
+
+Ids ids_of(Edit& e, const std::vector<ValueP>& values, size_t from = 0) {
+  Ids list;
+  for (size_t i = from; i < values.size(); i++) list.push_back(e.id(*values[i]));
+  return list;
+}
+
+void add_body_results(Edit& e, const Ids& ids) {
+  for (size_t k = 0; k < ids.size(); k++) e.result(cat("y", k), ids[k]);
+}
+
+void append(Ids& to, const Ids& more) { to.insert(to.end(), more.begin(), more.end()); }
+
+}  // namespace
+
+// ---- If
+
+void Importer::convert_if(Call& call, const Scope& scope) {
+  bool condition = false;
+  if (!known_bool(call, 0, &condition)) return branch_on_data(call, scope);
+  const Graph& branch = graph_of(call, condition ? "then_branch" : "else_branch");
+  call.out = inline_graph(branch, {}, call, scope);
+  call.out.resize(call.node.outputs.size());
+}
+
+// How the results of two branches differ in type; "" if they do not.
+std::string Importer::differing(Body& a, Body& b) {
+  if (a.results.size() != b.results.size())
+    return cat("its branches have ", a.results.size(), " and ", b.results.size(), " results");
+  for (size_t k = 0; k < a.results.size(); k++) {
+    const Dims one = a.edit.dims(*a.results[k]), other = b.edit.dims(*b.results[k]);
+    bool same = one.size() == other.size() && a.edit.dtype(*a.results[k]) == b.edit.dtype(*b.results[k]);
+    for (size_t i = 0; same && i < one.size(); i++) same = edit_.is(one[i], other[i]);
+    if (!same) return cat("result ", k, " of its branches differs in shape or dtype");
+  }
+  return "";
+}
+
+void Importer::branch_on_data(Call& call, const Scope& scope) {
+  const Graph &yes = graph_of(call, "then_branch"), &no = graph_of(call, "else_branch");
+  Captured captured;
+  if (!capture({&yes, &no}, scope, &captured)) return call.mark_missing();
+  const auto then_body = body_of(yes, call, scope, captured, {}, {}),
+             else_body = body_of(no, call, scope, captured, {}, {});
+  if (then_body->missing || else_body->missing) return call.mark_missing();
+  if (const std::string difference = differing(*then_body, *else_body); !difference.empty()) {
+    if (demand_values(call, {0})) return call.mark_missing();
+    call.unsupported(cat("its condition depends on data and ", difference));
+  }
+  for (Body* body : {then_body.get(), else_body.get()})
+    add_body_results(body->edit, ids_of(body->edit, body->results));
+  Ids in = {as_scalar(call, 0)};
+  append(in, captured.ids(call.e));
+  const auto n = static_cast<uint32_t>(then_body->results.size());
+  const Ids out = call.e.ops(
+      "cond", in, Attrs().as("then", then_body->attribute()).as("else", else_body->attribute()), n);
+  for (size_t k = 0; k < out.size(); k++) call.set(k, out[k]);
+}
+
+// ---- Loop
+
+// Requests the values of parameters on which these operands depend; false: there are none.
+bool Importer::demand_values(Call& call, std::initializer_list<size_t> operands) {
+  Names needs;
+  for (size_t i : operands)
+    if (call.has(i) && !call.known(i)) needs.insert(call.value(i).needs.begin(), call.value(i).needs.end());
+  needs_.insert(needs.begin(), needs.end());
+  return !needs.empty();
+}
+
+// Whether the condition that the body returns is the one it got, or known to be true.
+bool Importer::always_continues(const Graph& g, const Scope& scope) const {
+  Text name = g.outputs.at(0).name;
+  for (auto node = g.nodes.rbegin(); node != g.nodes.rend(); ++node) {
+    if (node->outputs.empty() || node->outputs[0] != name) continue;
+    if (node->op != "Identity" || node->inputs.empty()) break;
+    name = node->inputs[0];
+  }
+  if (name == g.inputs.at(1).name) return true;
+  Value constant;
+  for (const auto& tensor : g.initializers)
+    if (tensor.name == name) constant.tensor = &tensor;
+  for (const auto& node : g.nodes)
+    if (node.op == "Constant" && !node.outputs.empty() && node.outputs[0] == name)
+      for (const auto& a : node.attributes) constant.tensor = a.tensor.get();
+  const ValueP* outer = scope.find(name);
+  if (!constant.tensor && (!outer || !*outer)) return false;
+  const Sizes* s = scope.edit->sizes(constant.tensor ? constant : **outer);
+  return s && s->v.size() == 1 && s->v[0] == 1;
+}
+
+void Importer::convert_loop(Call& call, const Scope& scope) {
+  const Graph& g = graph_of(call, "body");
+  if (call.n_in() < 2 || g.inputs.size() != call.n_in() || g.outputs.size() + 1 < g.inputs.size())
+    call.invalid(
+        cat("its body has ", g.inputs.size(), " inputs and ", g.outputs.size(), " outputs for ", call.n_in(),
+            " operands; expected as many inputs, and outputs for the condition and each carried value"));
+  const bool counted = call.has(0), conditional = call.has(1);
+  bool condition = true;
+  const bool known = !conditional || known_bool(call, 1, &condition);
+  const bool stacks = g.outputs.size() + 1 > g.inputs.size();
+  if (known && !condition) return loop_by_count(call, scope, 0);
+  const bool endless = always_continues(g, scope);
+  if (known && endless) {
+    if (!counted) call.invalid("it has no trip count and its condition is always true, so it has no end");
+    if (const Sizes* trips = call.known(0); trips && trips->v.size() == 1)
+      return loop_by_count(call, scope,
+                           call.e.at_least(trips->v[0], 0) ? trips->v[0] : call.e.max(trips->v[0], 0));
+  }
+  if (stacks && endless && demand_values(call, {0, 1})) return call.mark_missing();
+  if (stacks)
+    call.unsupported(
+        "the number of its iterations depends on data, and so the shape of a result that it stacks");
+  loop_by_condition(call, scope);
+}
+
+namespace {
+
+// The types of the carried operands, under the names that the body has for them.
+template <class P>
+std::vector<P> carried_parameters(Call& call, const Graph& g, size_t from, size_t until) {
+  std::vector<P> list;
+  for (size_t i = from; i < until; i++) list.push_back({g.inputs[i].name, call.dtype(i), call.dims(i)});
+  return list;
+}
+
+}  // namespace
+
+void Importer::loop_by_count(Call& call, const Scope& scope, keel_dim length) {
+  const Graph& g = graph_of(call, "body");
+  Captured captured;
+  if (!capture({&g}, scope, &captured)) return call.mark_missing();
+  auto truth = std::make_shared<Value>();
+  truth->sizes = Sizes{KEEL_BOOL, {}, {1}};
+  captured.constants.emplace_back(g.inputs[1].name, truth);
+  const size_t carry = call.n_in() - 2;
+  const auto body = body_of(g, call, scope, captured, carried_parameters<Parameter>(call, g, 2, call.n_in()),
+                            {{g.inputs[0].name, KEEL_I64, {}}});
+  if (body->missing) return call.mark_missing();
+  add_body_results(body->edit, ids_of(body->edit, body->results, 1));
+  Ids in;
+  for (size_t i = 2; i < call.n_in(); i++) in.push_back(call.in(i));
+  append(in, captured.ids(call.e));
+  in.push_back(call.e.iota(length, KEEL_I64));
+  const Ids out = call.e.ops("scan", in,
+                             Attrs()
+                                 .as("body", body->attribute())
+                                 .i("carry", static_cast<int64_t>(carry))
+                                 .i("invariants", static_cast<int64_t>(captured.values.size())),
+                             static_cast<uint32_t>(body->results.size() - 1));
+  for (size_t k = 0; k < out.size(); k++) call.set(k, out[k]);
+}
+
+// Carries the iteration's number, the condition and the values; the last operand is the trip count, if any.
+void Importer::loop_by_condition(Call& call, const Scope& scope) {
+  const Graph& g = graph_of(call, "body");
+  Edit& e = call.e;
+  Captured captured;
+  if (!capture({&g}, scope, &captured)) return call.mark_missing();
+  std::vector<Parameter> carried = {{g.inputs[0].name, KEEL_I64, {}}, {g.inputs[1].name, KEEL_BOOL, {}}};
+  for (const auto& p : carried_parameters<Parameter>(call, g, 2, call.n_in())) carried.push_back(p);
+  const Text count = "the trip count";
+  const bool counted = call.has(0);
+  std::vector<Parameter> last;
+  if (counted) last.push_back({count, KEEL_I64, {}});
+  const auto body = body_of(g, call, scope, captured, carried, last);
+  if (body->missing) return call.mark_missing();
+  Edit& b = body->edit;
+  Ids results = {b.op("add", {body->params[0], b.scalar(KEEL_I64, 1)})};
+  append(results, ids_of(b, body->results));
+  if (!b.dims(results[1]).empty()) results[1] = b.reshape(results[1], {});
+  add_body_results(b, results);
+
+  Ids in = {e.scalar(KEEL_I64, 0), call.has(1) ? as_scalar(call, 1) : e.scalar(KEEL_BOOL, 1)};
+  for (size_t i = 2; i < call.n_in(); i++) in.push_back(call.in(i));
+  append(in, captured.ids(e));
+  if (counted) in.push_back(e.cast(as_scalar(call, 0), KEEL_I64));
+  keel_attr test = {KEEL_ATTR_GRAPH, 0, 0, 0, nullptr};
+  Edit t = e.new_graph(&test.i);
+  Ids p;
+  for (size_t i = 0; i < in.size(); i++) p.push_back(t.param(cat("p", i), e.dtype(in[i]), e.dims(in[i])));
+  t.result("y", counted ? t.op("logical_and", {p[1], t.op("less", {p[0], p.back()})}) : p[1]);
+  const auto carry = static_cast<uint32_t>(call.n_in());
+  const Ids out = e.ops(
+      "while", in,
+      Attrs().as("test", test).as("body", body->attribute()).i("carry", static_cast<int64_t>(carry)), carry);
+  for (size_t k = 2; k < out.size(); k++) call.set(k - 2, out[k]);
+}
+
+// ---- Scan
+
+namespace {
+
+// Moves dim `from` to `to`.
+keel_value moved(Edit& e, keel_value v, int64_t from, int64_t to) {
+  Ints perm = counting(0, static_cast<int64_t>(e.dims(v).size()));
+  perm.erase(perm.begin() + from);
+  perm.insert(perm.begin() + to, from);
+  return from == to ? v : e.op("transpose", {v}, Attrs().ints("perm", perm));
+}
+keel_value turned(Edit& e, keel_value v, bool reverse) {
+  return reverse ? e.op("reverse", {v}, Attrs().ints("axes", {0})) : v;
+}
+
+Ints entries(const Call& call, const char* name, size_t n) {
+  const Ints list = call.ints(name, Ints(n, 0));
+  if (list.size() != n) call.invalid(cat(name, " has ", list.size(), " entries; expected ", n));
+  return list;
+}
+
+}  // namespace
+
+void Importer::convert_scan(Call& call, const Scope& scope) {
+  if (call.opset < 9) return convert_scan_8(call, scope);
+  const Graph& g = graph_of(call, "body");
+  Edit& e = call.e;
+  const int64_t n_scanned = call.required("num_scan_inputs");
+  if (n_scanned < 1 || n_scanned > static_cast<int64_t>(call.n_in()) || g.inputs.size() != call.n_in() ||
+      g.outputs.size() + static_cast<size_t>(n_scanned) < call.n_in())
+    call.invalid(cat("num_scan_inputs is ", n_scanned, " and its body has ", g.inputs.size(), " inputs and ",
+                     g.outputs.size(), " outputs for ", call.n_in(), " operands"));
+  const auto m = static_cast<size_t>(n_scanned), carry = call.n_in() - m, stacked = g.outputs.size() - carry;
+  const Ints axes = entries(call, "scan_input_axes", m), ways = entries(call, "scan_input_directions", m),
+             out_axes = entries(call, "scan_output_axes", stacked),
+             out_ways = entries(call, "scan_output_directions", stacked);
+  Captured captured;
+  if (!capture({&g}, scope, &captured)) return call.mark_missing();
+  Ids in, scanned;
+  std::vector<Parameter> last;
+  for (size_t i = 0; i < carry; i++) in.push_back(call.in(i));
+  for (size_t k = 0; k < m; k++) {
+    const int64_t axis = call.axis(axes[k], call.rank(carry + k));
+    scanned.push_back(turned(e, moved(e, call.in(carry + k), axis, 0), ways[k] != 0));
+    Dims dims = e.dims(scanned.back());
+    dims.erase(dims.begin());
+    last.push_back({g.inputs[carry + k].name, e.dtype(scanned.back()), dims});
+  }
+  const auto body = body_of(g, call, scope, captured, carried_parameters<Parameter>(call, g, 0, carry), last);
+  if (body->missing) return call.mark_missing();
+  add_body_results(body->edit, ids_of(body->edit, body->results));
+  append(in, captured.ids(e));
+  append(in, scanned);
+  const Ids out = e.ops("scan", in,
+                        Attrs()
+                            .as("body", body->attribute())
+                            .i("carry", static_cast<int64_t>(carry))
+                            .i("invariants", static_cast<int64_t>(captured.values.size())),
+                        static_cast<uint32_t>(g.outputs.size()));
+  for (size_t k = 0; k < out.size(); k++) {
+    if (k < carry) {
+      call.set(k, out[k]);
+      continue;
+    }
+    const auto rank = static_cast<int64_t>(e.dims(out[k]).size());
+    call.set(k,
+             moved(e, turned(e, out[k], out_ways[k - carry] != 0), 0, call.axis(out_axes[k - carry], rank)));
+  }
+}
+
+// Opset 8: operand 0 is the lengths, the others have the batch first.
+void Importer::convert_scan_8(Call& call, const Scope& scope) {
+  Edit& e = call.e;
+  if (call.has(0)) call.unsupported("sequence_lens of opset 8");
+  if (call.n_in() < 2) call.invalid("it has no operand to scan over");
+  const keel_dim batch = call.dims(1).at(0);
+  if (batch != 1) call.unsupported(cat("a batch of Scan of opset 8; expected 1"));
+  std::vector<ValueP> inner;
+  for (size_t i = 1; i < call.n_in(); i++) {
+    Dims dims = call.dims(i);
+    if (dims.empty()) call.invalid(cat("operand ", i, " has no dim for the batch"));
+    dims.erase(dims.begin());
+    auto value = std::make_shared<Value>();
+    value->id = e.reshape(call.in(i), dims);
+    inner.push_back(value);
+  }
+  Attribute ways;
+  ways.type = kAttrInts,
+  ways.ints = call.ints("directions", Ints(static_cast<size_t>(call.required("num_scan_inputs")), 0));
+  AttributeMap attributes = {{"scan_input_directions", &ways}};
+  for (Text name : {Text("body"), Text("num_scan_inputs")}) attributes[name] = call.attribute(name);
+  Call newer(e, call.node, 9, attributes, inner);
+  newer.name = call.name;
+  convert_scan(newer, scope);
+  for (size_t k = 0; k < newer.out.size(); k++) {
+    if (!newer.out[k] || newer.out[k]->missing) return call.mark_missing();
+    Dims dims = e.dims(*newer.out[k]);
+    dims.insert(dims.begin(), 1);
+    call.set(k, e.reshape(e.id(*newer.out[k]), dims));
+  }
+}
+
+}  // namespace onnx_import

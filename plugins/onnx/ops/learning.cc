@@ -1,0 +1,140 @@
+// learning.cc: operators of ai.onnx.ml on numbers: Binarizer, ArrayFeatureExtractor, Scaler, Normalizer,
+// Imputer, LinearRegressor, LabelEncoder.
+#include <cmath>
+#include <cstring>
+
+#include "plugins/onnx/ops/term.h"
+
+namespace onnx_import {
+namespace {
+
+Term constant_row(Edit& e, keel_dt dtype, const std::vector<float>& numbers) {
+  Value value;
+  value.data = store(KEEL_F32, {static_cast<int64_t>(numbers.size())}, {numbers.begin(), numbers.end()});
+  return Term(e, e.id(value)).to(dtype);
+}
+Term constant_row(Edit& e, const Ints& numbers) {
+  return {e, e.array({KEEL_I64, {static_cast<int64_t>(numbers.size())}, numbers})};
+}
+
+void binarizer(Call& c) {
+  const Term x(c, 0);
+  c.set(0, (x > c.f("threshold", 0)).to(x.dtype()).v);
+}
+
+void feature_extractor(Call& c) {
+  const Term x(c, 0), index = Term(c, 1).to(KEEL_I64).reshape({-1});
+  if (x.rank() == 0) c.invalid("its operand has no dims");
+  const Term y = x.gather(index, static_cast<int64_t>(x.rank()) - 1);
+  c.set(0, x.rank() == 1 ? y.unsqueeze(0).v : y.v);
+}
+
+// (x - offset) * scale, per feature.
+void scaler(Call& c) {
+  const Term x = Term(c, 0).to(KEEL_F32);
+  const std::vector<float> offset = c.floats("offset"), scale = c.floats("scale");
+  Term y = x;
+  if (!offset.empty()) y = y - constant_row(c.e, KEEL_F32, offset);
+  if (!scale.empty()) y = y * constant_row(c.e, KEEL_F32, scale);
+  c.set(0, y.v);
+}
+
+void normalizer(Call& c) {
+  const Term x = Term(c, 0).to(KEEL_F32);
+  if (x.rank() == 0) c.invalid("its operand has no dims");
+  const Ints last = {static_cast<int64_t>(x.rank()) - 1};
+  const std::string norm = c.s("norm", "MAX");
+  if (norm != "MAX" && norm != "L1" && norm != "L2")
+    c.invalid(cat("norm is '", norm, "'; expected MAX, L1 or L2"));
+  const Term size = norm == "MAX"  ? x.reduced("reduce_max", last, true)
+                    : norm == "L1" ? x.op("abs").sum(last, true)
+                                   : (x * x).sum(last, true).op("sqrt");
+  c.set(0, select(size == 0, x, x / size).v);
+}
+
+void imputer(Call& c) {
+  const Term x(c, 0);
+  const bool floats = is_float(x.dtype());
+  const char* from = floats ? "imputed_value_floats" : "imputed_value_int64s";
+  if (!c.has_attribute(from)) c.invalid(cat("attribute ", from, " is missing"));
+  const Term values = floats ? constant_row(c.e, x.dtype(), c.floats(from)) : constant_row(c.e, c.ints(from));
+  const double replaced =
+      floats ? c.f("replaced_value_float", 0) : static_cast<double>(c.i("replaced_value_int64", 0));
+  const Term wrong = std::isnan(replaced) ? x.op("is_nan") : x == replaced;
+  c.set(0, select(wrong, values, x).v);
+}
+
+void linear_regressor(Call& c) {
+  const std::string after = c.s("post_transform", "NONE");
+  if (after != "NONE") c.unsupported(cat("post_transform '", after, "'; expected NONE"));
+  const std::vector<float> weights = c.floats("coefficients"), bias = c.floats("intercepts");
+  const int64_t targets = c.i("targets", 1), n = static_cast<int64_t>(weights.size());
+  if (targets < 1 || n % targets != 0) c.invalid(cat(n, " coefficients for ", targets, " targets"));
+  const Term w = constant_row(c.e, KEEL_F32, weights).reshape({targets, n / targets});
+  Term y = Term(c, 0).to(KEEL_F32).op("matmul", w, Attrs().flag("tb", true));
+  if (!bias.empty()) y = y + constant_row(c.e, KEEL_F32, bias);
+  c.set(0, y.v);
+}
+
+// The keys, values or default of LabelEncoder, from whichever attribute the model has.
+Term table(Call& c, const char* tensor, const char* floats, const char* ints) {
+  if (const Attribute* a = c.attribute(tensor); a && a->tensor) {
+    if (a->tensor->type == kString) c.unsupported(cat("strings in ", tensor));
+    Value value;
+    value.tensor = a->tensor.get();
+    return Term(c.e, c.e.id(value)).reshape({-1});
+  }
+  if (c.has_attribute(floats)) return constant_row(c.e, KEEL_F32, c.floats(floats));
+  if (c.has_attribute(ints)) return constant_row(c.e, c.ints(ints));
+  c.unsupported(
+      cat("attributes ", tensor, ", ", floats, " and ", ints, " are missing; strings are not supported"));
+}
+
+Term default_value(Call& c, keel_dt dtype) {
+  if (const Attribute* a = c.attribute("default_tensor"); a && a->tensor) {
+    Value value;
+    value.tensor = a->tensor.get();
+    return Term(c.e, c.e.id(value)).reshape({}).to(dtype);
+  }
+  const double number =
+      is_float(dtype) ? c.f("default_float", -0.0) : static_cast<double>(c.i("default_int64", -1));
+  return {c.e, c.e.scalar(dtype, number)};
+}
+
+// The value at the first equal key; NaN equals NaN.
+void label_encoder(Call& c) {
+  const Term keys = table(c, "keys_tensor", "keys_floats", "keys_int64s"),
+             values = table(c, "values_tensor", "values_floats", "values_int64s"), x(c, 0);
+  if (c.e.compare(keys.dim(0), values.dim(0)) != KEEL_EQUAL)
+    c.invalid(cat("it has ", keys.dim(0), " keys and ", values.dim(0), " values"));
+  if (keys.dtype() != x.dtype())
+    c.invalid(cat("its operand is ", dtype_name(x.dtype()), " but its keys are ", dtype_name(keys.dtype())));
+  const Term column = x.unsqueeze(x.rank());
+  Term hit = column == keys;
+  if (is_float(x.dtype())) hit = hit | (column.op("is_nan") & keys.op("is_nan"));
+  const auto last = static_cast<int64_t>(x.rank());
+  const Term place = hit.to(KEEL_I32).op("arg_max", Attrs().i("axis", last));
+  const Term found = hit.reduced("reduce_max", {last});
+  c.set(0, select(found, values.gather(place, 0), default_value(c, values.dtype())).v);
+}
+
+#define ML "ai.onnx.ml."
+constexpr Rule kRules[] = {
+    {ML "Binarizer", 1, binarizer, "threshold"},
+    {ML "ArrayFeatureExtractor", 1, feature_extractor},
+    {ML "Scaler", 1, scaler, "offset scale"},
+    {ML "Normalizer", 1, normalizer, "norm"},
+    {ML "Imputer", 1, imputer,
+     "imputed_value_floats imputed_value_int64s replaced_value_float replaced_value_int64"},
+    {ML "LinearRegressor", 1, linear_regressor, "coefficients intercepts post_transform targets"},
+    {ML "LabelEncoder", 2, label_encoder,
+     "default_float default_int64 default_string default_tensor keys_floats keys_int64s keys_tensor "
+     "values_floats "
+     "values_int64s values_tensor"},
+};
+
+}  // namespace
+
+Rules learning_rules() { return kRules; }
+
+}  // namespace onnx_import
