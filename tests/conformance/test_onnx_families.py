@@ -187,10 +187,19 @@ def test_branches_on_data(context, device, sign):
     agrees(context, device, branching(), [np.array([1, 2, 3], F) * F(sign)])
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_branches_that_read_one_constant(context, device):
+    model = branching()
+    for attribute in model.graph.node[2].attribute:
+        attribute.g.node[0].input[1] = "zero"
+    agrees(context, device, model, [np.array([1, 2, 3], F)])
+
+
 # ---- what is refused
 
 def endless():
     model = looping(False, False, 0)
+    model.graph.node[0].input[0] = ""
     return model, [np.zeros(3, F), np.array(1, F)]
 
 
@@ -211,6 +220,7 @@ REFUSED = [
     (lambda: cell("GRU", activations=["Tanh"]), "INVALID", ["activations", "expected 2"]),
     (lambda: cell("LSTM", direction="sideways"), "INVALID", ["sideways", "bidirectional"]),
     (lambda: (looping(True, True), [np.zeros(3, F), np.array(1, F)]), "UNIMPLEMENTED", ["iterations", "data"]),
+    (endless, "INVALID", ["no end"]),
     (lambda: (branching(SCALAR), [np.zeros(3, F)]), "UNIMPLEMENTED", ["branches", "result 0"]),
     (lambda: model_of("Gelu", [X], 17, {"unknown": 1}, 1, "com.microsoft"), "UNIMPLEMENTED", ["attribute unknown of Gelu"]),
     (lambda: model_of("Momentum", [F([1]), L([1]), X, X], 17, {"mode": "standard"}, 2, "ai.onnx.preview.training"), "INVALID", ["4 operands"]),

@@ -110,7 +110,7 @@ keel_value Edit::constant(const Data& d, const std::string& name) {
     release = drop_mapping;
   }
   keel_value out = KEEL_NO_VALUE;
-  check(host_->constant(edit_, unique(name), &t, release, arg,
+  check(host_->constant(edit_, is_body_ ? nullptr : unique(name), &t, release, arg,
                         &out));  // Keel calls release from here on
   return out;
 }
@@ -169,6 +169,7 @@ Edit Edit::new_graph(int64_t* number) {
   check(host_->edit_new_graph(edit_, cat("body_", ++*graphs_).c_str(), &made, number));
   Edit body(host_, source_, made);
   body.graphs_ = graphs_;
+  body.is_body_ = true;
   return body;
 }
 

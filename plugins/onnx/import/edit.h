@@ -104,6 +104,7 @@ class Edit {
   keel_edit* edit_;
   std::unordered_set<std::string> names_;
   std::map<std::pair<keel_dt, uint64_t>, keel_value> scalars_;
+  bool is_body_ = false;  // its constants have no names, which a module has only once
   std::shared_ptr<int64_t> graphs_ = std::make_shared<int64_t>(0);  // made so far, for their names
 };
 
