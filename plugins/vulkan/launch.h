@@ -6,7 +6,7 @@
 //   u64 keel_call.fault | KEEL_RANGE, for the fault code
 //   numbers of the shader: sizes, strides ...
 // A launch of several dispatches has the same parameters for each, and for each a number, its step, and the
-// offset of its numbers.
+// offset of its shader's numbers.
 #ifndef KEEL_PLUGINS_VULKAN_LAUNCH_H
 #define KEEL_PLUGINS_VULKAN_LAUNCH_H
 #include <cstring>
@@ -32,7 +32,7 @@ struct Dispatch {
   VkPipeline pipeline = nullptr;
   Groups groups;
   uint64_t step = 0;
-  uint64_t numbers = 0;  // offset of those of its shader among all
+  uint64_t numbers = 0;  // offset of the shader's among all
 };
 
 // State of a launch, read-only after prepare.

@@ -11,8 +11,7 @@ enum Mode : uint32_t { kTiles, kThreads, kMendNans };  // shaders/conv.comp
 
 // As shaders/conv.comp reads them; ins and outs: channels of a group.
 struct ConvNumbers {
-  uint32_t batches = 0, rows = 0, columns = 0, inner = 0, depth = 0, images, groups, ins, outs, pixels,
-           windows, taps;
+  uint32_t batches, rows, columns, inner, depth, images, groups, ins, outs, pixels, windows, taps;
   Window window;
 };
 
@@ -21,14 +20,9 @@ ConvNumbers Sizes(Op& op, Kind kind, const keel_tensor& x, const keel_tensor& w,
   const Window window(op, x, w.shape + 2, y);
   const auto groups = static_cast<uint32_t>(op.rc ? 1 : op.Int("groups"));
   auto dim = [](int64_t d) { return static_cast<uint32_t>(d); };
-  ConvNumbers n{.images = dim(x.shape[0]),
-                .groups = groups,
-                .ins = dim(w.shape[1]),
-                .outs = dim(w.shape[0]) / groups,
-                .pixels = window.pixels(),
-                .windows = window.windows(),
-                .taps = window.taps(),
-                .window = window};
+  ConvNumbers n{};
+  n.images = dim(x.shape[0]), n.groups = groups, n.ins = dim(w.shape[1]), n.outs = dim(w.shape[0]) / groups;
+  n.pixels = window.pixels(), n.windows = window.windows(), n.taps = window.taps(), n.window = window;
   n.batches = kind == kWeights ? n.groups : n.images * n.groups;
   n.rows = kind == kImage ? n.ins : n.outs;
   n.columns = kind == kForward ? n.windows : kind == kImage ? n.pixels : n.ins * n.taps;
@@ -53,20 +47,13 @@ void Launch(Op& op, Kind kind, Mode mode, ConvNumbers n) {
 // image.
 RegisterProduct ProductOf(Kind kind, const ConvNumbers& n) {
   RegisterProduct made{.left = 1};
+  ProductNumbers& m = made.n;
   const uint32_t weights = n.ins * n.taps;  // of an output
-  made.n = {.rows = n.rows,
-            .columns = n.columns,
-            .inner = n.inner,
-            .depth = kTileDepth,
-            .a_row = kind == kForward ? weights : 1,
-            .a_inner = kind == kForward ? 1 : weights,
-            .b_inner = n.columns,
-            .b_column = 1,
-            .batches = n.batches,
-            .rank = 2,
-            .sizes = {n.images, n.groups},
-            .of_a = {0, n.groups > 1 ? n.outs * weights : 0},
-            .of_b = {n.groups * n.inner * n.columns, n.inner * n.columns}};
+  m.rows = n.rows, m.columns = m.b_inner = n.columns, m.inner = n.inner, m.depth = kTileDepth;
+  m.a_row = kind == kForward ? weights : 1, m.a_inner = kind == kForward ? 1 : weights, m.b_column = 1;
+  m.batches = n.batches, m.rank = 2, m.sizes[0] = n.images, m.sizes[1] = n.groups;
+  m.of_a[1] = n.groups > 1 ? n.outs * weights : 0;
+  m.of_b[0] = n.groups * n.inner * n.columns, m.of_b[1] = n.inner * n.columns;
   made.image.results = n.columns;
   return made;
 }
@@ -98,7 +85,7 @@ bool CopyImage(Op& op, const ConvNumbers& n, RegisterProduct& product) {
   image.rank = w.rank;
   uint32_t pitch = 1;
   product.n.columns = 1;
-  for (uint32_t d = w.rank; d-- > 0; pitch *= copy.extent[d]) {
+  for (uint32_t d = w.rank; d-- > 0; pitch *= copy.copied.places[d]) {
     image.places[d] = w.places[d], image.pitch[d] = pitch;
     product.n.columns += (w.places[d] - 1) * pitch;
   }
@@ -107,7 +94,7 @@ bool CopyImage(Op& op, const ConvNumbers& n, RegisterProduct& product) {
   op.work.scratch_bytes = image.table + 4 * uint64_t{n.inner};
   const uint32_t of_group = n.ins * copy.phases * copy.cells;
   product.n.of_b[0] = n.groups * of_group, product.n.of_b[1] = of_group;
-  product.b = copies == 2 ? kAcrossPairs : kNoPairs;
+  product.pairs_b = copies == 2;
   product.from_image = 1;
   const Groups groups = {ThreadGroups(copy.cells).x, std::min(copy.channels, kCopyGroups)};
   op.Then(op.Movement("phases", op.In(0), {static_cast<uint32_t>(copies), w.rank, copy.cells < 1 << 20}),
@@ -128,26 +115,19 @@ bool Depthwise(Op& op, const ConvNumbers& n) {
   if (op.rc || n.ins != 1 || n.outs != 1 || w.rank != 2 || !n.pixels || !n.taps) return false;
   const auto stride = static_cast<uint32_t>(w.stride[1]), dil = static_cast<uint32_t>(w.dil[1]);
   if ((kColumns - 1) * stride + (w.window[1] - 1) * dil >= kMostCells) return false;
-  const uint32_t blocks = (w.places[1] + kColumns - 1) / kColumns;
-  const DepthwiseNumbers numbers = {n.images * n.groups * w.places[0] * blocks,
-                                    n.groups,
-                                    blocks,
-                                    w.window[0],
-                                    w.image[0],
-                                    w.image[1],
-                                    w.places[0],
-                                    w.places[1],
-                                    w.stride[0],
-                                    w.dil[0],
-                                    w.lo[0],
-                                    w.lo[1]};
+  DepthwiseNumbers numbers{};
+  numbers.blocks = (w.places[1] + kColumns - 1) / kColumns;
+  numbers.count = n.images * n.groups * w.places[0] * numbers.blocks, numbers.channels = n.groups;
+  numbers.window_rows = w.window[0], numbers.image_rows = w.image[0], numbers.image_columns = w.image[1];
+  numbers.place_rows = w.places[0], numbers.place_columns = w.places[1];
+  numbers.stride = w.stride[0], numbers.dil = w.dil[0], numbers.lo_row = w.lo[0], numbers.lo_column = w.lo[1];
   op.work.Set(numbers);
   op.work.Threads(numbers.count);
   op.work.pipeline = op.Numbers("depthwise", op.In(0), {kColumns, w.window[1], stride, dil});
   return true;
 }
 
-// Whether it was taken: a convolution, or the gradient for x of one that is a product.
+// Whether it was taken: a convolution, or the gradient for x if it is a product of matrices.
 bool InRegisters(Op& op, Kind kind, const ConvNumbers& n) {
   const bool points = n.window.IsPoints();
   if (!op.device->is_processor || kind == kWeights || (kind == kImage && !points)) return false;

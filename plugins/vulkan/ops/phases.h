@@ -1,4 +1,4 @@
-// phases.h: the padded copy of a convolution's image, and what product.comp needs to read it.
+// phases.h: the padded copy of a convolution's image that shaders/product.comp reads.
 #ifndef KEEL_PLUGINS_VULKAN_PHASES_H
 #define KEEL_PLUGINS_VULKAN_PHASES_H
 #include <algorithm>
@@ -8,29 +8,25 @@
 
 namespace vulkan {
 
-// As shaders/phases.comp reads it. Of a window dim: extent, cells of the copy; phase, phases that the window
-// reads.
+// As shaders/phases.comp reads it.
 struct Phases {
-  uint32_t channels, cells = 1, phases = 1, inner, taps;
-  uint32_t image[KEEL_MAX_RANK] = {}, extent[KEEL_MAX_RANK] = {}, phase[KEEL_MAX_RANK] = {},
-           window[KEEL_MAX_RANK] = {};
-  int32_t stride[KEEL_MAX_RANK] = {}, dil[KEEL_MAX_RANK] = {}, lo[KEEL_MAX_RANK] = {};
+  uint32_t channels, cells, phases, inner, taps;
+  uint32_t of_window[KEEL_MAX_RANK] = {}, dilation[KEEL_MAX_RANK] = {};
   uint64_t to_image = 0, to_table = 0;
+  Window copied;  // its places: cells of a phase; its cells: phases that the window reads
 
   // `channels`: of all images. `even`: so that pairs are aligned, rows of the copy are even.
   Phases(const Window& w, uint32_t channels, uint32_t inner, bool even)
-      : channels(channels), inner(inner), taps(w.taps()) {
+      : channels(channels), inner(inner), taps(w.taps()), copied(w) {
     for (uint32_t d = 0; d < w.rank; d++) {
-      image[d] = w.image[d], window[d] = w.window[d];
-      stride[d] = w.stride[d], dil[d] = w.dil[d], lo[d] = w.lo[d];
-      const auto s = static_cast<uint32_t>(w.stride[d]);
-      const uint32_t reach = (w.window[d] - 1) * static_cast<uint32_t>(w.dil[d]);
-      extent[d] = w.places[d] + reach / s;
-      if (even && d + 1 == w.rank) extent[d] += extent[d] % 2;
-      phase[d] = std::min(s, reach + 1);
-      cells *= extent[d];
-      phases *= phase[d];
+      of_window[d] = w.window[d], dilation[d] = static_cast<uint32_t>(w.dil[d]);
+      const uint32_t stride = static_cast<uint32_t>(w.stride[d]), reach = (w.window[d] - 1) * dilation[d];
+      copied.places[d] += reach / stride;
+      if (even && d + 1 == w.rank) copied.places[d] += copied.places[d] % 2;
+      copied.window[d] = std::min(stride, reach + 1);
+      copied.dil[d] = 1;
     }
+    cells = copied.windows(), phases = copied.taps();
   }
 };
 

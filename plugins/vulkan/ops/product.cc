@@ -12,15 +12,9 @@ constexpr uint32_t kThreads = 8, kColumns = 8;  // of a group; results of a thre
 
 uint32_t Pieces(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
 
-// A pair is aligned if it begins at an even element: all strides but its own have to be even.
-bool AreEven(const uint32_t* strides, uint32_t rank) {
-  return std::all_of(strides, strides + rank, [](uint32_t each) { return each % 2 == 0; });
-}
-Pairs PairsOf(uint32_t inner_stride, uint32_t across_stride, uint32_t across, const uint32_t* batches,
-              uint32_t rank) {
-  if (!AreEven(batches, rank)) return kNoPairs;
-  if (inner_stride == 1 && across_stride % 2 == 0) return kInnerPairs;
-  return across_stride == 1 && inner_stride % 2 == 0 && across % 2 == 0 ? kAcrossPairs : kNoPairs;
+// A pair is aligned if it begins at an even element.
+bool AreEven(uint32_t stride, const uint32_t* batches, uint32_t rank) {
+  return stride % 2 == 0 && std::all_of(batches, batches + rank, [](uint32_t each) { return each % 2 == 0; });
 }
 
 // Threads side by side such that the fewest are idle.
@@ -38,8 +32,8 @@ uint32_t Across(const ProductNumbers& n, uint32_t rows) {
 
 void RegisterProduct::FindPairs(const keel_tensor& t) {
   if (t.dtype.bits != 32) return;
-  a = PairsOf(n.a_inner, n.a_row, n.rows, n.of_a, n.rank);
-  b = PairsOf(n.b_inner, n.b_column, n.columns, n.of_b, n.rank);
+  pairs_a = n.a_inner == 1 && AreEven(n.a_row, n.of_a, n.rank);
+  pairs_b = n.b_column == 1 && n.columns % 2 == 0 && AreEven(n.b_inner, n.of_b, n.rank);
 }
 
 void MultiplyInRegisters(Op& op, const RegisterProduct& product) {
@@ -59,8 +53,8 @@ void MultiplyInRegisters(Op& op, const RegisterProduct& product) {
   const uint32_t steps = n.inner > n.depth,
                  pairs = c.dtype.bits == 32 && !steps && !product.from_image && n.columns % 2 == 0;
   const VkPipeline pipeline = op.Numbers("product", c,
-                                         {rows, kColumns, across, product.a, product.b, product.with_bias,
-                                          product.from_image, product.left, steps, pairs});
+                                         {rows, kColumns, across, product.pairs_a, product.pairs_b, pairs,
+                                          product.with_bias, product.from_image, product.left, steps});
   Steps(op, pipeline, groups, n.inner, n.depth, at);
 }
 

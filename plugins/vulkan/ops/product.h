@@ -11,23 +11,20 @@ struct ProductNumbers {
   uint32_t rows, columns, inner, depth, a_row, a_inner, b_inner, b_column, batches, rank;
   uint32_t sizes[KEEL_MAX_RANK], of_a[KEEL_MAX_RANK], of_b[KEEL_MAX_RANK];
 };
-// What product.comp reads after them.
+// The numbers after them in product.comp.
 struct ImageNumbers {
   uint32_t results, rank, places[KEEL_MAX_RANK], pitch[KEEL_MAX_RANK];
   uint64_t image, table;
 };
 
-// Elements whose pairs are aligned and adjacent, and so one load.
-enum Pairs : uint32_t { kNoPairs, kInnerPairs, kAcrossPairs };  // shaders/product.comp
-
 struct RegisterProduct {
   ProductNumbers n{};
   ImageNumbers image{};
-  Pairs a = kNoPairs, b = kNoPairs;
+  uint32_t pairs_a = 0, pairs_b = 0;       // whether pairs are one load
   uint32_t left = 0;                       // the operand that is a
   uint32_t with_bias = 0, from_image = 0;  // b is an image in scratch
 
-  // For matrices in memory: which pairs are aligned.
+  // For matrices of the type of t in memory.
   void FindPairs(const keel_tensor& t);
 };
 inline constexpr uint32_t kProductSlack = 8 * 8;  // elements after an image that are read and not used

@@ -11,6 +11,7 @@ struct Window {
   uint32_t rank = 0, image[KEEL_MAX_RANK] = {}, window[KEEL_MAX_RANK] = {}, places[KEEL_MAX_RANK] = {};
   int32_t stride[KEEL_MAX_RANK] = {}, dil[KEEL_MAX_RANK] = {}, lo[KEEL_MAX_RANK] = {}, hi[KEEL_MAX_RANK] = {};
 
+  Window() = default;
   // Image and places are tensors [n, channels, dims]; cells: the window's dims.
   Window(Op& op, const keel_tensor& images, const int64_t* cells, const keel_tensor& results)
       : rank(static_cast<uint32_t>(images.ndim - 2)) {

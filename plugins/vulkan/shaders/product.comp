@@ -11,17 +11,16 @@
 #define MORE_NUMBERS uint results, window_rank, places[kRank], pitch[kRank]; uint64_t image, table;
 #include "batches.glsl"
 layout(local_size_x = 8) in;
-layout(constant_id = 2) const uint ROWS = 8;    // even, or 1
+layout(constant_id = 2) const uint ROWS = 8;
 layout(constant_id = 3) const uint COLUMNS = 8; // even
 layout(constant_id = 4) const uint ACROSS = 1;  // threads of a group that are side by side; the others are below
-layout(constant_id = 5) const uint PAIRS_A = 0;
-layout(constant_id = 6) const uint PAIRS_B = 0;
-layout(constant_id = 7) const uint BIAS = 0;
-layout(constant_id = 8) const uint TABLE = 0;
-layout(constant_id = 9) const uint LEFT = 0;  // the operand that is a; the other one is b
-layout(constant_id = 10) const uint STEPS = 0; // whether there are several
-layout(constant_id = 11) const uint PAIRS_C = 0; // whether pairs of results are aligned; with one step
-const uint kInner = 1, kAcross = 2; // neighbours whose pairs are aligned: along the inner dim, or rows and columns (ops/product.h)
+layout(constant_id = 5) const uint PAIRS_A = 0; // whether pairs are adjacent and aligned: along the inner dim
+layout(constant_id = 6) const uint PAIRS_B = 0; // of columns
+layout(constant_id = 7) const uint PAIRS_C = 0; // of columns of the results; with one step
+layout(constant_id = 8) const uint BIAS = 0;
+layout(constant_id = 9) const uint TABLE = 0;
+layout(constant_id = 10) const uint LEFT = 0;  // the operand that is a; the other one is b
+layout(constant_id = 11) const uint STEPS = 0; // whether there are several
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Table { uint v[]; };
 uint64_t table;
 uint from_row[ROWS], from_column[COLUMNS]; // offsets of operands
@@ -29,11 +28,11 @@ int place[COLUMNS];                        // of a result in its row; -1: none
 V2 sums[ROWS * COLUMNS / 2];
 V2 right[COLUMNS]; // of k, then of k + 1
 
-// Rows and columns beyond the last one repeat it, and are not saved. Aligned pairs are whole: the sizes are even.
+// Rows and columns beyond the last one repeat it, and are not saved. Aligned pairs are whole: there are an even number of columns.
 void start(Numbers p, uint row0, uint column0) {
-  [[unroll]] for (uint i = 0; i < ROWS; i++) from_row[i] = from_a + min(row0 + i, p.rows - 1 - (PAIRS_A == kAcross ? 1 - i % 2 : 0)) * a_row;
+  [[unroll]] for (uint i = 0; i < ROWS; i++) from_row[i] = from_a + min(row0 + i, p.rows - 1) * a_row;
   [[unroll]] for (uint j = 0; j < COLUMNS; j++) {
-    uint column = column0 + j, last = p.columns - 1 - (PAIRS_B == kAcross ? 1 - j % 2 : 0);
+    uint column = column0 + j, last = p.columns - 1 - (PAIRS_B != 0 ? 1 - j % 2 : 0);
     from_column[j] = from_b + (TABLE != 0 ? column : min(column, last) * b_column);
     place[j] = column < p.columns ? int(column) : -1;
   }
@@ -54,59 +53,32 @@ void find_places(Numbers p, uint column0) {
   }
 }
 
-uint offset(uint k) { return TABLE != 0 ? Table(table).v[k] : k * b_inner; }
-void read_right(uint k) {
-  uint at0 = offset(k), at1 = offset(k + 1);
-  [[unroll]] for (uint j = 0; j < COLUMNS; j += 2) {
-    uint x = from_column[j], y = from_column[j + 1];
-    if (PAIRS_B == kAcross) {
-      right[j / 2] = load2(b_matrix, x + at0);
-      right[(COLUMNS + j) / 2] = load2(b_matrix, x + at1);
-    } else if (PAIRS_B == kInner) {
-      V2 of_x = load2(b_matrix, x + at0), of_y = load2(b_matrix, y + at0);
-      right[j / 2] = V2(of_x.x, of_y.x);
-      right[(COLUMNS + j) / 2] = V2(of_x.y, of_y.y);
-    } else {
-      right[j / 2] = V2(load(b_matrix, x + at0), load(b_matrix, y + at0));
-      right[(COLUMNS + j) / 2] = V2(load(b_matrix, x + at1), load(b_matrix, y + at1));
-    }
-  }
+V2 right_pair(uint j, uint at) {
+  if (PAIRS_B != 0) return load2(b_matrix, from_column[j] + at);
+  return V2(load(b_matrix, from_column[j] + at), load(b_matrix, from_column[j + 1] + at));
 }
-void add(uint i, A left, uint from) {
+void add(uint row, A left, uint from) {
   [[unroll]] for (uint j = 0; j < COLUMNS / 2; j++) {
-    uint at = i * COLUMNS / 2 + j;
+    uint at = row * COLUMNS / 2 + j;
     sums[at] = V2(MULTIPLY_ADD(left, right[from + j].x, sums[at].x), MULTIPLY_ADD(left, right[from + j].y, sums[at].y));
   }
 }
-// Adds the products of k and k + 1.
-void add_two(uint k) {
-  uint at = k * a_inner;
-  read_right(k);
-  [[unroll]] for (uint i = 0; i < ROWS; i += 2) {
-    V2 x, y; // of rows i and i + 1
-    if (PAIRS_A == kAcross) {
-      V2 of_0 = load2(a_matrix, from_row[i] + at), of_1 = load2(a_matrix, from_row[i] + at + a_inner);
-      x = V2(of_0.x, of_1.x);
-      y = V2(of_0.y, of_1.y);
-    } else if (PAIRS_A == kInner) {
-      x = load2(a_matrix, from_row[i] + at);
-      if (i + 1 < ROWS) y = load2(a_matrix, from_row[i + 1] + at);
-    } else {
-      x = V2(load(a_matrix, from_row[i] + at), load(a_matrix, from_row[i] + at + a_inner));
-      if (i + 1 < ROWS) y = V2(load(a_matrix, from_row[i + 1] + at), load(a_matrix, from_row[i + 1] + at + a_inner));
-    }
-    add(i, x.x, 0);
-    add(i, x.y, COLUMNS / 2);
-    if (i + 1 == ROWS) break;
-    add(i + 1, y.x, 0);
-    add(i + 1, y.y, COLUMNS / 2);
+// Adds the products of `count` values of k, 1 or 2.
+void add_products(uint k, const uint count) {
+  [[unroll]] for (uint i = 0; i < count; i++) {
+    uint at = TABLE != 0 ? Table(table).v[k + i] : (k + i) * b_inner;
+    [[unroll]] for (uint j = 0; j < COLUMNS / 2; j++) right[i * COLUMNS / 2 + j] = right_pair(2 * j, at);
   }
-}
-void add_one(uint k) {
-  uint at = offset(k);
-  [[unroll]] for (uint j = 0; j < COLUMNS; j += 2)
-    right[j / 2] = V2(load(b_matrix, from_column[j] + at), load(b_matrix, from_column[j + 1] + at));
-  [[unroll]] for (uint i = 0; i < ROWS; i++) add(i, load(a_matrix, from_row[i] + k * a_inner), 0);
+  [[unroll]] for (uint row = 0; row < ROWS; row++) {
+    uint at = from_row[row] + k * a_inner;
+    if (PAIRS_A != 0 && count == 2) {
+      V2 left = load2(a_matrix, at);
+      add(row, left.x, 0);
+      add(row, left.y, COLUMNS / 2);
+    } else {
+      [[unroll]] for (uint i = 0; i < count; i++) add(row, load(a_matrix, at + i * a_inner), i * COLUMNS / 2);
+    }
+  }
 }
 
 A bias(uint column) { return BIAS != 0 ? load(operand(2), column) : A(0); }
@@ -149,8 +121,8 @@ void main() {
   for (uint i = gl_WorkGroupID.z, all = p.batches; i < all; i += gl_NumWorkGroups.z) {
     enter(p, i);
     start(p, row0, column0);
-    for (uint k = first; k + 1 < end; k += 2) add_two(k);
-    if ((end - first) % 2 == 1) add_one(end - 1);
+    for (uint k = first; k + 1 < end; k += 2) add_products(k, 2);
+    if ((end - first) % 2 == 1) add_products(end - 1, 1);
     if (TABLE != 0) find_places(p, column0);
     save_all(p, row0, column0);
   }
