@@ -102,11 +102,6 @@ bool CopyImage(Op& op, const ConvNumbers& n, RegisterProduct& product) {
   return true;
 }
 
-struct DepthwiseNumbers {
-  uint32_t count, channels, blocks, window_rows, image_rows, image_columns, place_rows, place_columns;
-  int32_t stride, dil, lo_row, lo_column;
-};
-
 // Whether it was taken: a convolution of images of two dims in which each channel is a group, with a window
 // of few cells a row.
 bool Depthwise(Op& op, const ConvNumbers& n) {
@@ -115,12 +110,11 @@ bool Depthwise(Op& op, const ConvNumbers& n) {
   if (op.rc || n.ins != 1 || n.outs != 1 || w.rank != 2 || !n.pixels || !n.taps) return false;
   const auto stride = static_cast<uint32_t>(w.stride[1]), dil = static_cast<uint32_t>(w.dil[1]);
   if ((kColumns - 1) * stride + (w.window[1] - 1) * dil >= kMostCells) return false;
-  DepthwiseNumbers numbers{};
-  numbers.blocks = (w.places[1] + kColumns - 1) / kColumns;
-  numbers.count = n.images * n.groups * w.places[0] * numbers.blocks, numbers.channels = n.groups;
-  numbers.window_rows = w.window[0], numbers.image_rows = w.image[0], numbers.image_columns = w.image[1];
-  numbers.place_rows = w.places[0], numbers.place_columns = w.places[1];
-  numbers.stride = w.stride[0], numbers.dil = w.dil[0], numbers.lo_row = w.lo[0], numbers.lo_column = w.lo[1];
+  const uint32_t blocks = (w.places[1] + kColumns - 1) / kColumns;
+  const struct {
+    uint32_t count, channels, blocks;
+    Window window;
+  } numbers = {n.images * n.groups * w.places[0] * blocks, n.groups, blocks, w};
   op.work.Set(numbers);
   op.work.Threads(numbers.count);
   op.work.pipeline = op.Numbers("depthwise", op.In(0), {kColumns, w.window[1], stride, dil});

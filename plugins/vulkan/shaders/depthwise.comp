@@ -11,17 +11,15 @@ layout(constant_id = 3) const uint TAPS = 3; // of a row of the window
 layout(constant_id = 4) const uint STRIDE = 1;
 layout(constant_id = 5) const uint DIL = 1;
 const uint kCells = (COLUMNS - 1) * STRIDE + (TAPS - 1) * DIL + 1;
-NUMBERS {
-  uint count, channels, blocks, window_rows; // count: threads; blocks: of a row of places
-  uint image_rows, image_columns, place_rows, place_columns;
-  int stride, dil, lo_row, lo_column;
-};
+#define SIZES uint count, channels, blocks // threads; blocks of a row of places
+#define WINDOW_ID 6
+#include "window.glsl"
 
 void main() {
   Numbers p = READ_NUMBERS;
-  uint count = p.count, channels = p.channels, blocks = p.blocks, window_rows = p.window_rows;
-  uint image_rows = p.image_rows, place_rows = p.place_rows, place_columns = p.place_columns;
-  int last = int(p.image_columns) - 1, stride = p.stride, dil = p.dil, lo_row = p.lo_row, lo_column = p.lo_column;
+  uint count = p.count, channels = p.channels, blocks = p.blocks, window_rows = p.window[0];
+  uint image_rows = p.image[0], place_rows = p.places[0], place_columns = p.places[1];
+  int last = int(p.image[1]) - 1, stride = p.stride[0], dil = p.dil[0], lo_row = p.lo[0], lo_column = p.lo[1];
   uint64_t image = operand(0), weights = operand(1), result = RESULT;
   for (uint i = first_element(); i < count; i += grid_size()) {
     uint rest = i / blocks, column = (i - rest * blocks) * COLUMNS, plane = rest / place_rows, row = rest - plane * place_rows;
