@@ -49,6 +49,7 @@ def products():
     product("f32", 6, 5, 7, batch_a=(3, 1), batch_b=(2,))
     product("f32", 6, 4, 8, batch_a=(2, 3), batch_b=(1,))
     product("f32", 6, 8195, 10)  # two steps of the inner dim
+    product("f32", 8_500_000, 2, 1)  # more groups than a grid has
     product("f32", 6, 0, 10)
     product("f32", 0, 4, 10)
     x, w, bias = numbers("f32", 3, 7, 21), numbers("f32", 21, 34), numbers("f32", 34)
@@ -72,6 +73,7 @@ def convolutions():
     convolution("f32", (40,), (5,), 9, stride=[2], lo=[2], hi=[2])
     convolution("f32", (5, 6, 7), (2, 3, 2), 8, stride=[1, 2, 1], lo=[1, 0, 1], hi=[0, 1, 1])
     convolution("f32", (3, 3), (3, 3), 5, ins=1000, lo=[1, 1], hi=[1, 1], images=1)  # two steps of the inner dim
+    convolution("f32", (2,), (2,), 2, images=350_000, lo=[1])  # more channels than a thread has iterations
     for dtype in ("f64", "f16", "bf16"):
         convolution(dtype, (9, 8), (3, 3), 10, stride=[2, 1], lo=[1, 1], hi=[1, 1])
         convolution(dtype, (9, 8), (3, 3), 4, groups=4, lo=[1, 1], hi=[1, 1])
@@ -86,6 +88,7 @@ def infinities():
     w[2, 0, 1, 1] = np.nan
     how = dict(lo=[1, 1], hi=[1, 1])
     convolution("f32", (7, 9), (3, 3), 4, weights=keel.array(w), **how)
+    convolution("f32", (7, 9), (3, 3), 2, weights=keel.array(w[1:3]), **how)
     convolution("f32", (7, 9), (3, 3), 4, weights=keel.array(w), stride=[2, 2], **how)
     convolution("f32", (7, 9), (3, 3), 4, groups=4, weights=keel.array(w[:, 2:3]), **how)
 

@@ -70,9 +70,6 @@ bool IsPadded(const Window& w) {
 
 uint64_t RoundUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
-// For the copies of a cell in all channels: a thread finds the cell once.
-constexpr uint32_t kCopyGroups = 16;
-
 // Copies the image to scratch, behind sums of steps. The product's columns are the copy's cells from the
 // first place of a window to the last one. false: too large to count.
 bool CopyImage(Op& op, const ConvNumbers& n, RegisterProduct& product) {
@@ -80,7 +77,9 @@ bool CopyImage(Op& op, const ConvNumbers& n, RegisterProduct& product) {
   const uint64_t bytes = op.In(0).dtype.bits / 8, copies = bytes == 4 ? 2 : 1;
   Phases copy(w, n.images * n.groups * n.ins, n.inner, copies == 2);
   const uint64_t elements = copies * copy.channels * copy.phases * copy.cells;
-  if (elements > INT32_MAX) return false;
+  // A thread finds a cell once and copies it in many channels.
+  const uint32_t groups = std::min(copy.channels, 16 + copy.channels / kMostIterations * copy.phases);
+  if (elements > INT32_MAX || groups > kMostGroups) return false;
   ImageNumbers& image = product.image;
   image.rank = w.rank;
   uint32_t pitch = 1;
@@ -96,9 +95,8 @@ bool CopyImage(Op& op, const ConvNumbers& n, RegisterProduct& product) {
   product.n.of_b[0] = n.groups * of_group, product.n.of_b[1] = of_group;
   product.pairs_b = copies == 2;
   product.from_image = 1;
-  const Groups groups = {ThreadGroups(copy.cells).x, std::min(copy.channels, kCopyGroups)};
   op.Then(op.Movement("phases", op.In(0), {static_cast<uint32_t>(copies), w.rank, copy.cells < 1 << 20}),
-          groups, 0, op.work.Add(copy));
+          {ThreadGroups(copy.cells).x, groups}, 0, op.work.Add(copy));
   return true;
 }
 
@@ -131,16 +129,18 @@ bool InRegisters(Op& op, Kind kind, const ConvNumbers& n) {
   product.FindPairs(op.In(0));
   ReserveSums(op, n.inner, kTileDepth);
   if (!points && !CopyImage(op, n, product)) return false;
-  MultiplyInRegisters(op, product);
-  return true;
+  return MultiplyInRegisters(op, product);
 }
 
 void Convolve(Op& op, Kind kind, const keel_tensor& x, const keel_tensor& w, const keel_tensor& y) {
   const ConvNumbers n = Sizes(op, kind, x, w, y);
-  const bool few = n.rows < 4 || n.columns < 4;
   if (kind == kForward && Depthwise(op, n)) return;
-  if (!InRegisters(op, kind, n)) Launch(op, kind, few ? kThreads : kTiles, n);
-  if (!n.window.IsPoints() && (kind == kImage || IsPadded(n.window)) && !few) Launch(op, kind, kMendNans, n);
+  if (!InRegisters(op, kind, n)) {
+    const Mode mode = n.rows < 4 || n.columns < 4 ? kThreads : kTiles;
+    Launch(op, kind, mode, n);
+    if (mode == kThreads) return;
+  }
+  if (!n.window.IsPoints() && (kind == kImage || IsPadded(n.window))) Launch(op, kind, kMendNans, n);
 }
 void Conv(Op& op) { Convolve(op, kForward, op.In(0), op.In(1), op.Out(0)); }
 void ConvGradX(Op& op) { Convolve(op, kImage, op.Out(0), op.In(1), op.In(0)); }

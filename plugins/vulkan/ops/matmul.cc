@@ -25,7 +25,7 @@ void Finish(Op& op, ProductNumbers& n, uint32_t bias) {
     RegisterProduct product{.n = n, .with_bias = bias};
     product.image.results = n.columns;
     product.FindPairs(c);
-    return MultiplyInRegisters(op, product);
+    if (MultiplyInRegisters(op, product)) return;
   }
   const Tiles tiles = mode == kTiles ? TilesFor(c, n.rows, n.columns) : Tiles{1, 1};
   const Groups groups = mode == kTiles

@@ -36,7 +36,7 @@ void RegisterProduct::FindPairs(const keel_tensor& t) {
   pairs_b = n.b_column == 1 && n.columns % 2 == 0 && AreEven(n.b_inner, n.of_b, n.rank);
 }
 
-void MultiplyInRegisters(Op& op, const RegisterProduct& product) {
+bool MultiplyInRegisters(Op& op, const RegisterProduct& product) {
   const keel_tensor c = op.Out(0);
   const ProductNumbers& n = product.n;
   // The layer that checks addresses multiplies the code of each load.
@@ -47,15 +47,16 @@ void MultiplyInRegisters(Op& op, const RegisterProduct& product) {
     ProductNumbers n;
     ImageNumbers image;
   } numbers = {n, product.image};
-  const uint64_t at = op.work.Add(numbers);
   const Groups groups = {Pieces(n.columns, kColumns * across), Pieces(n.rows, rows * (kThreads / across)),
                          std::min(n.batches, kMostGroups)};
+  if (groups.x > kMostGroups || groups.y > kMostGroups) return false;
   const uint32_t steps = n.inner > n.depth,
                  pairs = c.dtype.bits == 32 && !steps && !product.from_image && n.columns % 2 == 0;
   const VkPipeline pipeline = op.Numbers("product", c,
                                          {rows, kColumns, across, product.pairs_a, product.pairs_b, pairs,
                                           product.with_bias, product.from_image, product.left, steps});
-  Steps(op, pipeline, groups, n.inner, n.depth, at);
+  Steps(op, pipeline, groups, n.inner, n.depth, op.work.Add(numbers));
+  return true;
 }
 
 }  // namespace vulkan

@@ -29,8 +29,8 @@ struct RegisterProduct {
 };
 inline constexpr uint32_t kProductSlack = 8 * 8;  // elements after an image that are read and not used
 
-// Adds the dispatches: one for each step of the inner dim.
-void MultiplyInRegisters(Op& op, const RegisterProduct& product);
+// Adds the dispatches, one for each step of the inner dim. false: the grid would be too large.
+bool MultiplyInRegisters(Op& op, const RegisterProduct& product);
 
 }  // namespace vulkan
 #endif
