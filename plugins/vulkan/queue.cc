@@ -118,7 +118,12 @@ keel_rc QueueOpen(keel_dev d, uint32_t kind, keel_queue* out) {
 }
 
 void QueueClose(keel_queue q) {
-  if (!q->device->lost) HostWait(q, q->submitted, UINT64_MAX);
+  if (!q->device->lost) {
+    HostWait(q, q->submitted, UINT64_MAX);
+    // The thread of lavapipe still uses the semaphore after the ticket is done.
+    std::lock_guard lock(q->driver->mutex);
+    vk().QueueWaitIdle(q->driver->queue);
+  }
   {
     std::lock_guard lock(q->device->queues_mutex);
     std::erase(q->device->queues, q);
