@@ -17,6 +17,15 @@ Term constant_row(Edit& e, const Ints& numbers) {
   return {e, e.array({KEEL_I64, {static_cast<int64_t>(numbers.size())}, numbers})};
 }
 
+// A list of the node has one number per feature (the last dim) or, where `one` says so, one for all.
+void expect_features(Call& c, const char* what, size_t n, bool one = true) {
+  const Dims d = c.dims(0);
+  const auto count = static_cast<int64_t>(n);
+  if (d.empty()) c.invalid("its operand has no dims; expected features");
+  if ((one && n == 1) || KEEL_DIM_IS_HANDLE(d.back()) || d.back() == count) return;
+  c.invalid(cat(what, " has ", count, " values, but its operand has ", d.back(), " features"));
+}
+
 void binarizer(Call& c) {
   const Term x(c, 0);
   c.set(0, (x > c.f("threshold", 0)).to(x.dtype()).v);
@@ -34,6 +43,8 @@ void scaler(Call& c) {
   const Term x = Term(c, 0).to(KEEL_F32);
   const std::vector<float> offset = c.floats("offset"), scale = c.floats("scale");
   Term y = x;
+  if (!offset.empty()) expect_features(c, "offset", offset.size());
+  if (!scale.empty()) expect_features(c, "scale", scale.size());
   if (!offset.empty()) y = y - constant_row(c.e, KEEL_F32, offset);
   if (!scale.empty()) y = y * constant_row(c.e, KEEL_F32, scale);
   c.set(0, y.v);
@@ -58,6 +69,7 @@ void imputer(Call& c) {
   const char* from = floats ? "imputed_value_floats" : "imputed_value_int64s";
   if (!c.has_attribute(from)) c.invalid(cat("attribute ", from, " is missing"));
   const Term values = floats ? constant_row(c.e, x.dtype(), c.floats(from)) : constant_row(c.e, c.ints(from));
+  expect_features(c, from, floats ? c.floats(from).size() : c.ints(from).size());
   const double replaced =
       floats ? c.f("replaced_value_float", 0) : static_cast<double>(c.i("replaced_value_int64", 0));
   const Term wrong = std::isnan(replaced) ? x.op("is_nan") : x == replaced;
@@ -70,6 +82,7 @@ void linear_regressor(Call& c) {
   const std::vector<float> weights = c.floats("coefficients"), bias = c.floats("intercepts");
   const int64_t targets = c.i("targets", 1), n = static_cast<int64_t>(weights.size());
   if (targets < 1 || n % targets != 0) c.invalid(cat(n, " coefficients for ", targets, " targets"));
+  expect_features(c, "a row of coefficients", static_cast<size_t>(n / targets), false);
   const Term w = constant_row(c.e, KEEL_F32, weights).reshape({targets, n / targets});
   Term y = Term(c, 0).to(KEEL_F32).op("matmul", w, Attrs().flag("tb", true));
   if (!bias.empty()) y = y + constant_row(c.e, KEEL_F32, bias);
