@@ -130,13 +130,34 @@ void Call::expect_outputs(size_t most) const {
 const Rule* find_rule(Text domain, Text op, int opset) {
   static const auto* index = [] {
     auto* map = new std::multimap<Text, const Rule*>;
-    for (Rules rules :
-         {elementwise_rules(), activation_rules(), shape_rules(),    slice_rules(),    index_rules(),
-          generate_rules(),    reduce_rules(),     linear_rules(),   pool_rules(),     norm_rules(),
-          attention_rules(),   loss_rules(),       quantize_rules(), resize_rules(),   trigonometry_rules(),
-          signal_rules(),      einsum_rules(),     qlinear_rules(),  place_rules(),    sample_rules(),
-          roi_rules(),         recurrent_rules(),  running_rules(),  training_rules(), learning_rules(),
-          contrib_rules()})
+    for (Rules rules : {elementwise_rules(),
+                        activation_rules(),
+                        shape_rules(),
+                        slice_rules(),
+                        index_rules(),
+                        generate_rules(),
+                        reduce_rules(),
+                        linear_rules(),
+                        pool_rules(),
+                        norm_rules(),
+                        attention_rules(),
+                        loss_rules(),
+                        quantize_rules(),
+                        resize_rules(),
+                        trigonometry_rules(),
+                        signal_rules(),
+                        einsum_rules(),
+                        qlinear_rules(),
+                        place_rules(),
+                        sample_rules(),
+                        roi_rules(),
+                        recurrent_rules(),
+                        running_rules(),
+                        training_rules(),
+                        learning_rules(),
+                        contrib_rules(),
+                        contrib_products_rules(),
+                        contrib_attention_rules()})
       for (const Rule& rule : rules) map->emplace(rule.op, &rule);
     return map;
   }();

@@ -125,6 +125,8 @@ Rules running_rules();
 Rules training_rules();
 Rules learning_rules();
 Rules contrib_rules();
+Rules contrib_products_rules();
+Rules contrib_attention_rules();
 // Operators of other domains are listed as "domain.Name", for any version. Null: none.
 const Rule* find_rule(Text domain, Text op, int opset);
 

@@ -5,9 +5,52 @@
 // or softcap is on, decomposed().
 #include <cmath>
 
+#include "plugins/onnx/ops/attention.h"
+
 #include "plugins/onnx/import/named.h"
 
 namespace onnx_import {
+keel_value repeat_heads(Edit& e, keel_value x, keel_dim heads) {
+  const Dims d = e.dims(x);
+  if (e.is(d[1], heads)) return x;
+  const keel_dim times = e.div(heads, d[1]);
+  const keel_value wide = e.op("broadcast_to", {e.reshape(x, {d[0], d[1], 1, d[2], d[3]})},
+                               Attrs().dims("dims", {d[0], d[1], times, d[2], d[3]}));
+  return e.reshape(wide, {d[0], heads, d[2], d[3]});
+}
+
+namespace {
+
+struct SliceRange {
+  keel_dim from, to;
+  int64_t step;
+};
+keel_value last_dim(Edit& e, keel_value x, SliceRange part) {
+  Dims start(e.dims(x).size(), 0), stop = e.dims(x);
+  Ints step(start.size(), 1);
+  start.back() = part.from, stop.back() = part.to, step.back() = part.step;
+  return e.op("slice", {x}, Attrs().dims("start", start).dims("stop", stop).ints("step", step));
+}
+
+}  // namespace
+
+keel_value rotate_pairs(Edit& e, keel_value x, const Angle& angle, keel_dim rotated, bool interleaved) {
+  const auto [cos, sin] = angle;
+  const keel_dim width = e.dims(x)[3], half = e.div(rotated, 2);
+  const keel_value a = last_dim(e, x, interleaved ? SliceRange{0, rotated, 2} : SliceRange{0, half, 1});
+  const keel_value b = last_dim(e, x, interleaved ? SliceRange{1, rotated, 2} : SliceRange{half, rotated, 1});
+  keel_value real = e.op("sub", {e.op("mul", {cos, a}), e.op("mul", {sin, b})});
+  keel_value imaginary = e.op("add", {e.op("mul", {sin, a}), e.op("mul", {cos, b})});
+  Dims pair = e.dims(real), whole = e.dims(x);
+  pair.push_back(1);
+  whole.back() = rotated;
+  if (interleaved) real = e.reshape(real, pair), imaginary = e.reshape(imaginary, pair);
+  keel_value y = e.op("concat", {real, imaginary}, Attrs().i("axis", interleaved ? 4 : 3));
+  if (interleaved) y = e.reshape(y, whole);
+  if (e.is(rotated, width)) return y;
+  return e.op("concat", {y, last_dim(e, x, {rotated, width, 1})}, Attrs().i("axis", 3));
+}
+
 namespace {
 
 struct Heads {
@@ -32,16 +75,6 @@ keel_value with_past(Call& c, keel_value now, size_t past, size_t present) {
   if (c.has(past)) now = c.e.op("concat", {c.in(past), now}, Attrs().i("axis", 2));
   if (c.wants(present)) c.set(present, now);
   return now;
-}
-
-// Each key head serves several query heads: repeat it.
-keel_value repeat_heads(Edit& e, keel_value x, keel_dim heads) {
-  const Dims d = e.dims(x);
-  if (e.is(d[1], heads)) return x;
-  const keel_dim times = e.div(heads, d[1]);
-  const keel_value wide = e.op("broadcast_to", {e.reshape(x, {d[0], d[1], 1, d[2], d[3]})},
-                               Attrs().dims("dims", {d[0], d[1], times, d[2], d[3]}));
-  return e.reshape(wide, {d[0], heads, d[2], d[3]});
 }
 
 Heads heads_of(Call& c) {
@@ -183,17 +216,6 @@ void attention(Call& c) {
 
 // ---- RotaryEmbedding: rotates pairs of features by an angle that depends on the position.
 
-struct SliceRange {
-  keel_dim from, to;
-  int64_t step;
-};
-keel_value last_dim(Edit& e, keel_value x, SliceRange part) {
-  Dims start(e.dims(x).size(), 0), stop = e.dims(x);
-  Ints step(start.size(), 1);
-  start.back() = part.from, stop.back() = part.to, step.back() = part.step;
-  return e.op("slice", {x}, Attrs().dims("start", start).dims("stop", stop).ints("step", step));
-}
-
 // [b, s, r / 2] from the cache, with a dim of 1 for the heads.
 keel_value angles(Call& c, size_t i, bool flat) {
   keel_value t = c.in(i);
@@ -215,19 +237,7 @@ void rotary(Call& c) {
       flat ? e.reshape(c.in(0), {given[0], given[1], heads, e.div(given[2], heads)}) : c.in(0);
   const keel_dim width = e.dims(x)[3],
                  rotated = c.i("rotary_embedding_dim", 0) ? c.i("rotary_embedding_dim", 0) : width;
-  const keel_dim half = e.div(rotated, 2);
-  const keel_value a = last_dim(e, x, interleaved ? SliceRange{0, rotated, 2} : SliceRange{0, half, 1});
-  const keel_value b = last_dim(e, x, interleaved ? SliceRange{1, rotated, 2} : SliceRange{half, rotated, 1});
-  const keel_value cos = angles(c, 1, flat), sin = angles(c, 2, flat);
-  keel_value real = e.op("sub", {e.op("mul", {cos, a}), e.op("mul", {sin, b})});
-  keel_value imaginary = e.op("add", {e.op("mul", {sin, a}), e.op("mul", {cos, b})});
-  Dims pair = e.dims(real), whole = e.dims(x);
-  pair.push_back(1);
-  whole.back() = rotated;
-  if (interleaved) real = e.reshape(real, pair), imaginary = e.reshape(imaginary, pair);
-  keel_value y = e.op("concat", {real, imaginary}, Attrs().i("axis", interleaved ? 4 : 3));
-  if (interleaved) y = e.reshape(y, whole);
-  if (rotated != width) y = e.op("concat", {y, last_dim(e, x, {rotated, width, 1})}, Attrs().i("axis", 3));
+  const keel_value y = rotate_pairs(e, x, {angles(c, 1, flat), angles(c, 2, flat)}, rotated, interleaved);
   c.set(0, flat ? e.reshape(y, given) : y);
 }
 

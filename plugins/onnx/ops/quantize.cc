@@ -1,5 +1,7 @@
 // quantize.cc: QuantizeLinear and related ops: floats to small integers and back, with a scale and zero point
 // per tensor, per index along an axis, or per block along it.
+#include "plugins/onnx/ops/quantize.h"
+
 #include <cmath>
 
 #include "plugins/onnx/import/named.h"
@@ -72,18 +74,25 @@ void dequantize(Call& c) {
   c.done("mul", {e.cast(x, to), e.cast(broadcast_scale(c, 1), to)});
 }
 
-// To u8, with the scale and zero point of the range of the elements and zero.
-void quantize_dynamically(Call& c) {
-  Edit& e = c.e;
-  const keel_value x = c.in(0), zero = e.scalar(KEEL_F32, 0), most = e.scalar(KEEL_F32, 255);
+}  // namespace
+
+DynamicRange quantized_dynamically(Edit& e, keel_value x) {
+  const keel_value zero = e.scalar(KEEL_F32, 0), most = e.scalar(KEEL_F32, 255);
   const keel_value low = e.op("minimum", {e.op("reduce_min", {x}), zero});
   const keel_value high = e.op("maximum", {e.op("reduce_max", {x}), zero});
   const keel_value scale = e.op("div", {e.op("sub", {high, low}), most});
   const keel_value place = e.op("clamp", {e.op("sub", {zero, e.op("div", {low, scale})}), zero, most});
   const keel_value point = e.cast(e.op("round", {place}), KEEL_U8);
-  c.set(0, rounded(e, x, scale, point, KEEL_U8));
-  c.set(1, scale);
-  c.set(2, point);
+  return {rounded(e, x, scale, point, KEEL_U8), scale, point};
+}
+
+namespace {
+
+void quantize_dynamically(Call& c) {
+  const DynamicRange range = quantized_dynamically(c.e, c.in(0));
+  c.set(0, range.x);
+  c.set(1, range.scale);
+  c.set(2, range.zero);
 }
 
 constexpr Rule kRules[] = {

@@ -1,0 +1,112 @@
+// contrib_products.cc: products of quantised operands, domain com.microsoft: MatMulNBits,
+// DynamicQuantizeMatMul, MatMulIntegerToFloat.
+//
+// The weights of MatMulNBits are unpacked and scaled by nodes of the graph, which work on constants only.
+#include <cmath>
+
+#include "plugins/onnx/ops/quantize.h"
+#include "plugins/onnx/ops/term.h"
+
+namespace onnx_import {
+namespace {
+
+// The numbers of `bits` bits in bytes, low bits first: [..., n] to [..., n * 8 / bits].
+Term unpacked(const Term& bytes, int64_t bits) {
+  if (bits == 8) return bytes;
+  std::vector<Term> parts;
+  for (int64_t at = 0; at < 8; at += bits) {
+    const Term moved = at == 0 ? bytes : bytes.op("shift_right", static_cast<double>(at));
+    parts.push_back(moved.op("bit_and", std::ldexp(1, static_cast<int>(bits)) - 1).unsqueeze(bytes.rank()));
+  }
+  Dims to = bytes.dims();
+  to.back() = bytes.edit().mul(to.back(), 8 / bits);
+  return concat(parts, static_cast<int64_t>(bytes.rank())).reshape(to);
+}
+
+struct Blocks {
+  int64_t bits, size, n, k, count;  // count: blocks per row
+};
+
+Blocks blocks_of(Call& c) {
+  Blocks b = {c.i("bits", 4), c.required("block_size"), c.required("N"), c.required("K"), 0};
+  if (b.bits != 2 && b.bits != 4 && b.bits != 8)
+    c.unsupported(cat("bits is ", b.bits, "; expected 2, 4 or 8"));
+  if (b.size < 16 || b.size > (1 << 20) || (b.size & (b.size - 1)) != 0)
+    c.invalid(cat("block_size is ", b.size, "; expected a power of 2 of at least 16"));
+  if (b.n < 1 || b.k < 1 || b.n >= (int64_t{1} << 31) || b.k >= (int64_t{1} << 31))
+    c.invalid(cat("N and K are ", b.n, " and ", b.k, "; expected positive sizes"));
+  b.count = (b.k + b.size - 1) / b.size;
+  return b;
+}
+
+// Operand i as u8 or floats [n, count, entries], whatever its own dims are.
+Term blocked(Call& c, size_t i, const Dims& to) {
+  const keel_dim got = c.e.product(c.dims(i)), wanted = c.e.product(to);
+  if (!c.e.is(got, wanted)) c.invalid(cat("operand ", i, " has ", got, " elements; expected ", wanted));
+  return Term(c, i).reshape(to);
+}
+
+Term zeros_of(Call& c, const Blocks& b, keel_dt dtype) {
+  if (!c.has(3)) return {c.e, c.e.scalar(dtype, std::ldexp(1, static_cast<int>(b.bits) - 1))};
+  if (is_float(c.dtype(3))) return blocked(c, 3, {b.n, b.count, 1}).to(dtype);
+  if (c.dtype(3) != KEEL_U8)
+    c.invalid(cat("zero_points is ", dtype_name(c.dtype(3)), "; expected u8 or floats"));
+  const Term row = unpacked(blocked(c, 3, {b.n, (b.count * b.bits + 7) / 8}), b.bits);
+  return row.slice(1, 0, b.count).reshape({b.n, b.count, 1}).to(dtype);
+}
+
+void matmul_n_bits(Call& c) {
+  const Blocks b = blocks_of(c);
+  if (c.has(4)) c.unsupported("operand 4, g_idx");
+  if (c.i("weight_prepacked", 0)) c.unsupported("attribute weight_prepacked other than 0");
+  if (c.dtype(1) != KEEL_U8) c.unsupported(cat("weights of ", dtype_name(c.dtype(1)), "; expected u8"));
+  const keel_dt dtype = c.dtype(0), inner = wide(dtype);
+  const Term packed = blocked(c, 1, {b.n, b.count, b.size * b.bits / 8});
+  const Term scale = blocked(c, 2, {b.n, b.count, 1}).to(inner);
+  const Term w = (unpacked(packed, b.bits).to(inner) - zeros_of(c, b, inner)) * scale;
+  const Term flat = w.reshape({b.n, b.count * b.size}).slice(1, 0, b.k).to(dtype);
+  const Term y = Term(c, 0).op("matmul", flat, Attrs().flag("tb", true));
+  c.set(0, c.has(5) ? (y + Term(c, 5)).v : y.v);
+}
+
+// A scale or zero point: one number, or one per column.
+Term spread(Call& c, size_t i) {
+  const Dims d = c.dims(i);
+  return d.size() == 1 && d[0] == 1 ? Term(c, i).reshape({}) : Term(c, i);
+}
+Term centred(Call& c, size_t x, size_t zero) {
+  const Term all = Term(c, x).to(KEEL_I32);
+  return c.has(zero) ? all - spread(c, zero).to(KEEL_I32) : all;
+}
+void expect_matrices(Call& c) {
+  if (c.rank(0) < 2 || c.rank(1) < 2)
+    c.unsupported("vectors as operands; expected matrices or stacks of them");
+}
+
+void dynamic_quantize_matmul(Call& c) {
+  expect_matrices(c);
+  const DynamicRange a = quantized_dynamically(c.e, c.in(0));
+  const Term x = Term(c.e, a.x).to(KEEL_I32) - Term(c.e, a.zero).to(KEEL_I32);
+  const Term y = x.op("matmul", centred(c, 1, 3)).to(KEEL_F32) * (Term(c.e, a.scale) * spread(c, 2));
+  c.set(0, c.has(4) ? (y + Term(c, 4)).v : y.v);
+}
+
+void integer_to_float(Call& c) {
+  expect_matrices(c);
+  const Term scale = spread(c, 2) * spread(c, 3);
+  const Term y = centred(c, 0, 4).op("matmul", centred(c, 1, 5)).to(scale.dtype()) * scale;
+  c.set(0, c.has(6) ? (y + Term(c, 6)).v : y.v);
+}
+
+#define MS "com.microsoft."
+constexpr Rule kRules[] = {
+    {MS "MatMulNBits", 1, matmul_n_bits, "K N accuracy_level bits block_size weight_prepacked"},
+    {MS "DynamicQuantizeMatMul", 1, dynamic_quantize_matmul},
+    {MS "MatMulIntegerToFloat", 1, integer_to_float},
+};
+
+}  // namespace
+
+Rules contrib_products_rules() { return kRules; }
+
+}  // namespace onnx_import
