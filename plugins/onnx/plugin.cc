@@ -43,7 +43,7 @@ const keel_importer kImporters[] = {{"onnx", "onnx", probe, import}};
 const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
                              "onnx",
                              "0.1.0",
-                             "reads ONNX models, opsets 7 to 28",
+                             "reads ONNX models, opsets 1 to 28",
                              nullptr,
                              nullptr,
                              0,

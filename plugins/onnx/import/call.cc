@@ -157,7 +157,8 @@ const Rule* find_rule(Text domain, Text op, int opset) {
                         learning_rules(),
                         contrib_rules(),
                         contrib_products_rules(),
-                        contrib_attention_rules()})
+                        contrib_attention_rules(),
+                        old_rules()})
       for (const Rule& rule : rules) map->emplace(rule.op, &rule);
     return map;
   }();

@@ -124,6 +124,7 @@ Rules recurrent_rules();
 Rules running_rules();
 Rules training_rules();
 Rules learning_rules();
+Rules old_rules();
 Rules contrib_rules();
 Rules contrib_products_rules();
 Rules contrib_attention_rules();

@@ -286,11 +286,21 @@ const std::map<Text, bool (*)(Call&)>& table() {
   return *all;
 }
 
+// Forms before opset 7 with other attributes than the folds read.
+bool old_form(Call& c) {
+  if (c.opset >= 7) return false;
+  const bool aligned = c.has_attribute("broadcast") && c.has_attribute("axis");
+  const Sizes* x = aligned ? c.known(0) : nullptr;
+  return (x && x->shape.size() > 1) || (c.opset < 6 && c.node.op == "Cast") ||
+         (c.opset < 4 && (c.node.op == "Concat" || c.node.op == "Split"));
+}
+
 }  // namespace
 
 bool folds(Text op) { return table().count(op) != 0; }
 
 bool fold(Call& c) {
+  if (old_form(c)) return false;
   const auto found = c.node.domain.empty() ? table().find(c.node.op) : table().end();
   return found != table().end() && found->second(c);
 }

@@ -34,9 +34,9 @@ void Importer::run() {
   Scope scope;
   scope.edit = &edit_;
   scope.opset = opset_version(model_.opsets);
-  if (scope.opset && (scope.opset < 7 || scope.opset > 28))
+  if (scope.opset > 28)
     refuse(KEEL_UNIMPLEMENTED, cat("the model has ONNX opset ", scope.opset,
-                                   "; supported are 7 to 28. "
+                                   "; supported are 1 to 28. "
                                    "Convert it, for example with onnx.version_converter"));
   if (model_.graph.has_sparse)
     refuse(KEEL_UNIMPLEMENTED, "the model has sparse initializers, which are not supported");

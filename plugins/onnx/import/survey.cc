@@ -40,6 +40,7 @@ void Importer::survey(const std::vector<Node>& nodes, int opset, std::map<std::s
       continue;
     }
     for (const auto& a : node.attributes) {
+      if (opset < 6 && a.name == "consumed_inputs") continue;  // which operands may be overwritten
       if (!lists(control ? control->attributes : rule->attributes, a.name))
         unsupported[cat("attribute ", a.name, " of ", node.op)]++;
       else if (a.graph && node.op != "If")  // a branch of If may never be taken

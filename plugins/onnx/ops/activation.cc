@@ -37,8 +37,9 @@ void celu(Call& c) {
 
 void selu(Call& c) {
   Formula f(c);
-  const double alpha = c.f("alpha", 1.67326319217681884765625),
-               gamma = c.f("gamma", 1.05070102214813232421875);
+  const bool old = c.opset < 6;
+  const double alpha = c.f("alpha", old ? 1.6732 : 1.67326319217681884765625),
+               gamma = c.f("gamma", old ? 1.0507 : 1.05070102214813232421875);
   const keel_value low = f.op("mul", {f.n(alpha), exp_minus_one(f, f.x)});
   const keel_value y = f.op("select", {f.op("greater", {f.x, f.n(0)}), f.x, low});
   c.done("mul", {f.n(gamma), y});
@@ -136,15 +137,15 @@ void hard_max_rows(Call& c) {
 }
 
 constexpr Rule kRules[] = {
-    {"Relu", 6, same<"relu">},
-    {"Sigmoid", 6, same<"sigmoid">},
-    {"Tanh", 6, same<"tanh">},
+    {"Relu", 1, same<"relu">},
+    {"Sigmoid", 1, same<"sigmoid">},
+    {"Tanh", 1, same<"tanh">},
     {"Softplus", 1, same<"softplus">},
-    {"LeakyRelu", 6, leaky_relu, "alpha"},
-    {"Elu", 6, elu, "alpha"},
+    {"LeakyRelu", 1, leaky_relu, "alpha"},
+    {"Elu", 1, elu, "alpha"},
     {"Celu", 12, celu, "alpha"},
-    {"Selu", 6, selu, "alpha gamma"},
-    {"HardSigmoid", 6, hard_sigmoid, "alpha beta"},
+    {"Selu", 1, selu, "alpha gamma"},
+    {"HardSigmoid", 1, hard_sigmoid, "alpha beta"},
     {"HardSwish", 14, hard_swish},
     {"PRelu", 7, prelu},
     {"Softsign", 1, softsign},

@@ -91,7 +91,7 @@ keel_value as_scalar(Call& c, size_t i) {
   return c.rank(i) == 0 ? c.in(i) : c.e.reshape(c.in(i), {});
 }
 void clip(Call& c) { clip_with(c, as_scalar(c, 1), as_scalar(c, 2)); }
-void clip_6(Call& c) {
+void clip_by_attributes(Call& c) {
   const auto bound = [&](const char* name) {
     return c.has_attribute(name) ? c.e.scalar(c.dtype(0), c.f(name, 0)) : KEEL_NO_VALUE;
   };
@@ -140,10 +140,10 @@ constexpr Rule kRules[] = {
     {"Div", 7, same<"div">},
     {"Pow", 7, pow},
     {"Mod", 10, mod, "fmod"},
-    {"Sum", 6, left_fold<"add">},
-    {"Max", 6, left_fold<"maximum">},
-    {"Min", 6, left_fold<"minimum">},
-    {"Mean", 6, mean},
+    {"Sum", 1, left_fold<"add">},
+    {"Max", 1, left_fold<"maximum">},
+    {"Min", 1, left_fold<"minimum">},
+    {"Mean", 1, mean},
     {"Equal", 7, same<"equal">},
     {"Less", 7, same<"less">},
     {"Greater", 7, same<"greater">},
@@ -158,13 +158,13 @@ constexpr Rule kRules[] = {
     {"BitwiseXor", 18, same<"bit_xor">},
     {"BitwiseNot", 18, same<"bit_not">},
     {"BitShift", 11, bit_shift, "direction"},
-    {"Neg", 6, same<"neg">},
-    {"Abs", 6, same<"abs">},
+    {"Neg", 1, same<"neg">},
+    {"Abs", 1, same<"abs">},
     {"Sign", 9, same<"sign">},
-    {"Sqrt", 6, same<"sqrt">},
-    {"Reciprocal", 6, same<"reciprocal">},
-    {"Exp", 6, same<"exp">},
-    {"Log", 6, same<"log">},
+    {"Sqrt", 1, same<"sqrt">},
+    {"Reciprocal", 1, same<"reciprocal">},
+    {"Exp", 1, same<"exp">},
+    {"Log", 1, same<"log">},
     {"Sin", 7, same<"sin">},
     {"Cos", 7, same<"cos">},
     {"Tan", 7, tan},
@@ -174,8 +174,8 @@ constexpr Rule kRules[] = {
     {"Acosh", 9, acosh},
     {"Atanh", 9, atanh},
     {"Erf", 9, same<"erf">},
-    {"Floor", 6, same<"floor">},
-    {"Ceil", 6, same<"ceil">},
+    {"Floor", 1, same<"floor">},
+    {"Ceil", 1, same<"ceil">},
     {"Round", 11, same<"round">},
     {"IsNaN", 9, same<"is_nan">},
     {"IsInf", 10, is_inf, "detect_negative detect_positive"},
@@ -184,7 +184,7 @@ constexpr Rule kRules[] = {
     {"CastLike", 15, cast_like, "saturate round_mode"},
     {"BitCast", 26, bit_cast, "to"},
     {"Clip", 11, clip},
-    {"Clip", 6, clip_6, "min max"},
+    {"Clip", 1, clip_by_attributes, "min max"},
     {"Identity", 1, identity, "", 0, true},
 };
 

@@ -142,6 +142,7 @@ constexpr const char* kConv = "auto_pad dilations group kernel_shape pads stride
 constexpr Rule kRules[] = {
     {"MatMul", 1, matmul},
     {"Gemm", 7, gemm, "alpha beta transA transB"},
+    {"Gemm", 1, gemm, "alpha beta broadcast transA transB"},
     {"Conv", 1, conv, kConv},
     {"ConvTranspose", 1, conv_transpose,
      "auto_pad dilations group kernel_shape pads strides output_padding output_shape"},

@@ -192,7 +192,7 @@ constexpr Rule kRules[] = {
     {"RMSNormalization", 23, rms_norm, "axis epsilon stash_type"},
     {"BatchNormalization", 14, batch_norm_14, "epsilon momentum training_mode"},
     {"BatchNormalization", 7, batch_norm, "epsilon momentum spatial"},
-    {"InstanceNormalization", 6, instance_norm, "epsilon"},
+    {"InstanceNormalization", 1, instance_norm, "epsilon"},
     {"GroupNormalization", 18, group_norm, "epsilon num_groups stash_type"},
     {"LRN", 1, lrn, "alpha beta bias size"},
     {"MeanVarianceNormalization", 9, mean_variance_norm, "axes"},

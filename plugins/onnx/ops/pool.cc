@@ -108,7 +108,7 @@ void global_lp_pool(Call& c) {
 
 constexpr Rule kRules[] = {
     {"MaxPool", 1, max_pool, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides"},
-    {"AveragePool", 7, average_pool,
+    {"AveragePool", 1, average_pool,
      "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides"},
     {"LpPool", 2, lp_pool, "auto_pad ceil_mode dilations kernel_shape p pads strides"},
     {"GlobalAveragePool", 1, global<"reduce_mean">},

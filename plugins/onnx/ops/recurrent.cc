@@ -218,6 +218,9 @@ constexpr Rule kRules[] = {
     {"RNN", 7, rnn, RECURRENT},
     {"GRU", 7, gru, RECURRENT " linear_before_reset"},
     {"LSTM", 7, lstm, RECURRENT " input_forget"},
+    {"RNN", 1, rnn, RECURRENT " output_sequence"},
+    {"GRU", 1, gru, RECURRENT " linear_before_reset output_sequence"},
+    {"LSTM", 1, lstm, RECURRENT " input_forget output_sequence"},
 };
 
 }  // namespace

@@ -263,6 +263,8 @@ void upsample(Call& c) {
     w.scales = stored_list(c, 1);
   } else if (const Attribute* scales = c.attribute("scales")) {
     w.scales.assign(scales->floats.begin(), scales->floats.end());
+  } else if (c.has_attribute("height_scale") || c.has_attribute("width_scale")) {  // opset 1
+    w.scales = {1, 1, c.f("height_scale", 1), c.f("width_scale", 1)};
   }
   apply(c, {kind_of(c), "asymmetric", "floor", false, false, -0.75}, w);
 }
@@ -275,6 +277,7 @@ constexpr Rule kRules[] = {
     {"Resize", 10, upsample, "mode", bit(1)},
     {"Upsample", 9, upsample, "mode", bit(1)},
     {"Upsample", 7, upsample, "mode scales"},
+    {"Upsample", 1, upsample, "height_scale mode width_scale"},
 };
 
 }  // namespace

@@ -127,13 +127,17 @@ void pad(Call& c) {
   const keel_value v = !given ? KEEL_NO_VALUE : c.rank(2) == 0 ? c.in(2) : c.e.reshape(c.in(2), {});
   pad_with(c, c.list(1), c.has(3) ? c.numbers(3) : Ints(), given, v);
 }
-void pad_2(Call& c) { pad_with(c, c.ints("pads"), {}, true, c.e.scalar(c.dtype(0), c.f("value", 0))); }
+void pad_2(Call& c) {
+  const Ints pads = c.ints(c.opset < 2 ? "paddings" : "pads");
+  pad_with(c, pads, {}, true, c.e.scalar(c.dtype(0), c.f("value", 0)));
+}
 
 constexpr Rule kRules[] = {
     {"Slice", 10, slice, "", bit(1) | bit(2) | bit(3) | bit(4), true},
     {"Slice", 1, slice_1, "starts ends axes", 0, true},
     {"Pad", 11, pad, "mode", bit(1) | bit(3)},
     {"Pad", 2, pad_2, "mode pads value"},
+    {"Pad", 1, pad_2, "mode paddings value"},
 };
 
 }  // namespace
