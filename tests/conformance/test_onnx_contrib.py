@@ -1,5 +1,5 @@
 """Products of quantised operands and attention of ONNX Runtime's exports, domain com.microsoft. Oracle: ONNX Runtime, and NumPy for the
-unpacking of 4-bit weights. Then what is refused.
+unpacking of 4-bit weights. Then refusals.
 """
 import numpy as np
 import pytest
@@ -158,7 +158,7 @@ def test_grouped_attention(context, device, options):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_grouped_attention_with_room_in_its_past(context, device):
-    """A past of 6 entries of which the sequences use 4 and 2: ONNX Runtime's present has 6, as the total is known."""
+    """A past of 6 entries; the sequences use 4 and 2: ONNX Runtime's present has 6, as the total is known."""
     model, inputs = grouped(past=6, counts=[5, 3])
     inputs[6] = np.array(5, I)
     model.graph.initializer.append(tensor(inputs[6], "x6"))
@@ -169,7 +169,7 @@ def test_grouped_attention_with_room_in_its_past(context, device):
     assert [x.shape for x in got] == [x.shape for x in want]
 
 
-# ---- what is refused
+# ---- refusals
 REFUSED = [
     (lambda: contrib("MatMulNBits", [normal(3, 32), u8(4, 1, 16), normal(4, 1)], {"K": 32, "N": 4, "bits": 3, "block_size": 32}), "UNIMPLEMENTED", ["bits is 3"]),
     (lambda: contrib("MatMulNBits", [normal(3, 32), u8(4, 1, 16), normal(4, 1)], {"K": 32, "N": 4, "block_size": 24}), "INVALID", ["block_size is 24"]),
@@ -186,6 +186,10 @@ REFUSED = [
     (lambda: contrib("MultiHeadAttention", [Q, K, V, None, None, None, None, None, np.array([2], I)], HEADS), "UNIMPLEMENTED", ["past_sequence_length"]),
     (lambda: contrib("MultiHeadAttention", [Q], HEADS), "INVALID", ["without a key"]),
     (lambda: contrib("RotaryEmbedding", [Q, np.array([0], L), COS, SIN], {"is_packed_batching": 1}), "UNIMPLEMENTED", ["is_packed_batching"]),
+    (lambda: contrib("Attention", [X, WEIGHTS, BIAS], {**HEADS, "qkv_hidden_sizes": [-8, 24, 8]}), "INVALID", ["qkv_hidden_sizes"]),
+    (lambda: contrib("RotaryEmbedding", [Q, np.zeros((1, 1, 3), L), COS, SIN], {}), "INVALID", ["positions have 3 dims"]),
+    (lambda: grouped(2, [5], local_window_size=0), "INVALID", ["local_window_size is 0"]),
+    (lambda: grouped(2, [5], num_heads=2**62), "INVALID", ["num_heads"]),
     (lambda: grouped(2, [5], smooth_softmax=1), "UNIMPLEMENTED", ["smooth_softmax"]),
     (lambda: grouped(2, [5], k_quant_type="PER_TENSOR"), "UNIMPLEMENTED", ["k_quant_type"]),
     (lambda: grouped(2, [5], kv_num_heads=3), "INVALID", ["kv_num_heads", "multiple"]),

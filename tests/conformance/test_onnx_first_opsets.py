@@ -147,7 +147,7 @@ def test_forms_with_constant_operands(context):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("op, gates", [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
 def test_recurrent_cells_of_opset_1(context, device, op, gates):
-    """As those of opset 7, which have no output_sequence."""
+    """As cells of opset 7, without output_sequence."""
     inputs = [normal(STEPS, BATCH, INPUTS), normal(1, gates * HIDDEN, INPUTS), normal(1, gates * HIDDEN, HIDDEN), normal(1, 2 * gates * HIDDEN)]
     want = onnxruntime_run(model_of(op, 7, inputs, {"hidden_size": HIDDEN}, 2), inputs, optimised=False)
     model = model_of(op, 1, inputs, {"hidden_size": HIDDEN, "output_sequence": 1}, 2)
@@ -176,15 +176,19 @@ REFUSED = [
     (("Pad", 1, [M], {"paddings": [1, 2]}), "INVALID", ["pads", "2 entries"]), (("LpPool", 1, [X], {"kernel_shape": [2, 2]}), "UNIMPLEMENTED", ["LpPool of opset 1"]),
     (("Neg", 6, [X], {"consumed_inputs": [0]}), "UNIMPLEMENTED", ["consumed_inputs of Neg"]),
     (("Tile", 1, [M, F(2), F(1)], {}), "UNIMPLEMENTED", ["tiles"]), (("Split", 1, [X, np.array([1, 4], L)], {"axis": 3}), "INVALID", ["2 sizes", "1 results"]),
+    (("Tile", 1, [M, F(np.nan), F(1)], {}), "INVALID", ["tiles is nan"]),
+    (("Reshape", 1, [M], {"shape": [2, -(2**62) - 5]}), "INVALID", ["at index 1"]), (("Split", 1, [M], {"split": [-1]}), "INVALID", ["a size is -1"]),
     (("Erf", 6, [X], {}), "UNIMPLEMENTED", ["Erf of opset 6"]),
 ]
 
 
 @pytest.mark.parametrize("case, code, words", REFUSED, ids=range(len(REFUSED)))
 def test_refused_forms_name_the_reason(context, case, code, words):
-    inputs = [np.asarray(x) for x in case[2]]
+    op, opset, inputs, attributes = case
+    inputs = [np.asarray(x) for x in inputs]
     with pytest.raises(KeelError) as caught:
-        run_model(context, "reference", model_of(case[0], case[1], inputs, case[3]), inputs)
+        constants = (1, 2) if op == "Tile" and np.isnan(inputs[1]) else ()
+        run_model(context, "reference", model_of(op, opset, inputs, attributes, constants=constants), [x for k, x in enumerate(inputs) if k not in constants])
     assert caught.value.code == code, caught.value.message
     for word in words:
         assert word in caught.value.message

@@ -1,5 +1,5 @@
 """Operators of ai.onnx.ml on numbers, results of normalisations that ONNX's node tests leave out, bodies within bodies that read values
-of the graphs around them, and clipped LSTMs. Oracle: ONNX Runtime; NumPy where a result is only a formula. Then what is refused.
+of the graphs around them, and clipped LSTMs. Oracle: ONNX Runtime; NumPy where a result is only a formula. Then refusals.
 """
 import numpy as np
 import pytest
@@ -150,7 +150,7 @@ def test_bodies_within_bodies(context, device, made, sign):
     agrees(context, device, made(), [np.array([1, 2, 3], F) * F(sign), np.array(1.5, F)])
 
 
-# ---- what is refused
+# ---- refusals
 
 REFUSED = [
     (lambda: learned("Normalizer", [X], {"norm": "L3"}), "INVALID", ["L3", "MAX, L1 or L2"]),

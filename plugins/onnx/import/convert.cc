@@ -87,7 +87,7 @@ void Importer::convert(const Node& node, Scope& scope) {
   }
 }
 
-// Records the model's name of a node, for users who search for it; Keel names the node after its result.
+// Records the model's name of a node, for searches; Keel names the node after its result.
 void Importer::note_name(const Node& node, const Call& call, const Scope& scope) {
   const auto odd = [](unsigned char c) { return c < ' ' || c >= 0x7f; };  // not printable ASCII
   if (scope.depth > 0 || node.name.empty() || node.name == call.name) return;

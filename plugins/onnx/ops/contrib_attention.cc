@@ -2,6 +2,7 @@
 // MultiHeadAttention, GroupQueryAttention, RotaryEmbedding.
 //
 // Each brings its operands to [batch, heads, length, width] and its masks to one bias of the scores.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -30,7 +31,7 @@ void refuse_operands(Call& c, std::initializer_list<std::pair<size_t, const char
 
 int64_t heads_of(Call& c, const char* name) {
   const int64_t n = c.required(name);
-  if (n < 1) c.invalid(cat(name, " is ", n, "; expected at least 1"));
+  if (n < 1 || n > (1 << 20)) c.invalid(cat(name, " is ", n, "; expected 1 to 1048576"));
   return n;
 }
 
@@ -102,7 +103,7 @@ Term attend(Call& c, const Heads& h, const Bias& bias) {
   return merged(p.op("softmax", Attrs().i("axis", 3)).op("matmul", h.v));
 }
 
-// Keys and values behind those of the past [2, b, h, p, d]; both are the result `present`.
+// The past keys and values [2, b, h, p, d], then the new ones; both are the result `present`.
 void join_past(Call& c, size_t past, Heads* h) {
   if (c.has(past)) {
     const Term all(c, past);
@@ -128,8 +129,9 @@ void packed_attention(Call& c, const Term& qkv, size_t mask, size_t past, std::o
   const keel_dim third = c.e.div(qkv.dim(2), 3);
   const Ints sizes = c.ints("qkv_hidden_sizes");
   const auto total = [&] { return c.e.add(c.e.add(sizes[0], sizes[1]), sizes[2]); };
-  if (!sizes.empty() && (sizes.size() != 3 || !c.e.is(total(), qkv.dim(2))))
-    c.invalid(cat("qkv_hidden_sizes do not add up to the ", qkv.dim(2), " columns of the weights"));
+  const bool positive = std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n > 0; });
+  if (!sizes.empty() && (sizes.size() != 3 || !positive || !c.e.is(total(), qkv.dim(2))))
+    c.invalid(cat("qkv_hidden_sizes are not three parts of the ", qkv.dim(2), " columns of the weights"));
   Heads h = parts(c, qkv, sizes.empty() ? Dims{third, third, third} : sizes, heads, heads);
   join_past(c, past, &h);
   Bias bias = causal(c, h, padding(c, mask, h));
@@ -202,8 +204,12 @@ void multi_head_attention(Call& c) {
 }
 
 // Entries of the caches [length, rotated / 2] at positions [b or 1, s], turning x [b, h, s, d].
-Term turned(const Term& x, const Term& at, const Term& cos, const Term& sin, bool interleaved) {
-  Edit& e = x.edit();
+Term turned(Call& c, const Term& x, const Term& at, size_t cache, bool interleaved) {
+  Edit& e = c.e;
+  const Term cos(c, cache), sin(c, cache + 1);
+  if (at.rank() != 2 || cos.rank() != 2 || sin.rank() != 2)
+    c.invalid(
+        cat("positions have ", at.rank(), " dims, caches ", cos.rank(), " and ", sin.rank(), "; expected 2"));
   const auto angle = [&](const Term& cache) { return cache.gather(at, 0).unsqueeze(1).v; };
   return {e, rotate_pairs(e, x.v, {angle(cos), angle(sin)}, e.mul(cos.dim(1), 2), interleaved)};
 }
@@ -211,7 +217,7 @@ Term turned(const Term& x, const Term& at, const Term& cos, const Term& sin, boo
 void rotary_embedding(Call& c) {
   refuse_set(c, {"is_packed_batching"});
   if (c.f("scale", 1) != 1) c.unsupported("attribute scale other than 1");
-  const Term x(c, 0), cos(c, 2), sin(c, 3);
+  const Term x(c, 0), cos(c, 2);
   const bool flat = x.rank() == 3;
   if ((!flat && x.rank() != 4) || cos.rank() != 2)
     c.invalid("its operand must have 3 or 4 dims, its caches 2");
@@ -221,7 +227,7 @@ void rotary_embedding(Call& c) {
   const Term wide = flat ? split(c, x, heads) : x;
   Term at = Term(c, 1).to(KEEL_I64);
   if (at.rank() == 1) at = at.reshape({1, 1}) + place(c.e, wide.dim(2), {1, wide.dim(2)});
-  const Term y = turned(wide, at, cos, sin, c.i("interleaved", 0) != 0);
+  const Term y = turned(c, wide, at, 2, c.i("interleaved", 0) != 0);
   c.set(0, flat ? merged(y).v : y.v);
 }
 
@@ -286,8 +292,8 @@ void group_query_attention(Call& c) {
     const keel_dim s = h.q.dim(2);
     const Term at = c.has(9) ? Term(c, 9).to(KEEL_I64) : g.before + place(c.e, s, {1, s});
     const bool interleaved = c.i("rotary_interleaved", 0) != 0;
-    h.q = turned(h.q, at, Term(c, 7), Term(c, 8), interleaved);
-    h.k = turned(h.k, at, Term(c, 7), Term(c, 8), interleaved);
+    h.q = turned(c, h.q, at, 7, interleaved);
+    h.k = turned(c, h.k, at, 7, interleaved);
   }
   if (c.has(3)) h.k = appended(c, Term(c, 3), h.k, g.before);
   if (c.has(4)) h.v = appended(c, Term(c, 4), h.v, g.before);

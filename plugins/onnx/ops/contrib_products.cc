@@ -39,7 +39,7 @@ Blocks blocks_of(Call& c) {
   return b;
 }
 
-// Operand i as u8 or floats [n, count, entries], whatever its own dims are.
+// Operand i, u8 or floats, with these dims; its own may be flat.
 Term blocked(Call& c, size_t i, const Dims& to) {
   const keel_dim got = c.e.product(c.dims(i)), wanted = c.e.product(to);
   if (!c.e.is(got, wanted)) c.invalid(cat("operand ", i, " has ", got, " elements; expected ", wanted));

@@ -1,5 +1,5 @@
-// norm.cc: normalisations. Those with an op in the catalogue (layer_norm, rms_norm, batch_norm, lrn) use it;
-// the others are composed of means and variances.
+// norm.cc: normalisations. The ones with an op in the catalogue (layer_norm, rms_norm, batch_norm, lrn) use
+// it; the others are composed of means and variances.
 #include <algorithm>
 
 #include "plugins/onnx/import/named.h"

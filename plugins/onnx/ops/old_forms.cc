@@ -58,6 +58,7 @@ void reshape(Call& c) {
   Ints shape = c.ints("shape");
   Dims to(shape.begin(), shape.end());
   for (size_t k = 0; k < to.size(); k++) {
+    if (to[k] < -1) c.invalid(cat("shape has ", to[k], " at index ", k));
     if (to[k] != 0) continue;
     if (k >= d.size())
       c.invalid(cat("shape has a 0 at index ", k, ", but the operand has ", d.size(), " dims"));
@@ -87,6 +88,8 @@ void split(Call& c) {
   const int64_t axis = c.axis(c.i("axis", 0), c.rank(0));
   const size_t n = c.node.outputs.size();
   Dims sizes = c.has(1) ? c.list(1) : Dims(c.ints("split"));
+  for (keel_dim size : sizes)
+    if (!KEEL_DIM_IS_HANDLE(size) && size < 0) c.invalid(cat("a size is ", size));
   const keel_dim all = c.dims(0)[static_cast<size_t>(axis)];
   if (sizes.empty()) sizes.assign(n, c.e.div(all, static_cast<int64_t>(n)));
   if (sizes.size() != n) c.invalid(cat("there are ", sizes.size(), " sizes for ", n, " results"));
@@ -100,7 +103,7 @@ void tile(Call& c) {
   double times = 0, axis = 0;
   if (!stored_number(c, 1, &times) || !stored_number(c, 2, &axis))
     c.unsupported("tiles and axis must be numbers known at import");
-  if (times < 0 || times > 1e9 || axis < -8 || axis > 8)
+  if (!(times >= 0 && times <= 1e9 && axis >= -8 && axis <= 8))
     c.invalid(cat("tiles is ", times, " and axis ", axis));
   Dims all(c.dims(0).size(), 1);
   all[static_cast<size_t>(c.axis(static_cast<int64_t>(axis), c.rank(0)))] = static_cast<int64_t>(times);

@@ -10,7 +10,7 @@ namespace {
 
 struct Cell;
 // One step: `x` is the product of the step's input and W, with biases where they can be added there; states
-// are the carried ones, extra the invariants: R, then those of prepare(). Returns the next states, output
+// are the carried ones, extra the invariants: R, then the ones of prepared(). Returns the next states, output
 // first.
 using Step = Terms (*)(const Cell& cell, const Term& x, const Terms& states, const Terms& extra);
 

@@ -41,7 +41,7 @@ Regions regions(Call& c) {
         cat("coordinate_transformation_mode is '", mode, "'; expected half_pixel or output_half_pixel"));
   const int64_t samples = c.i("sampling_ratio", 0);
   if (samples < 1)
-    c.unsupported("sampling_ratio 0, for which the number of samples depends on data; set it to 1 or more");
+    c.unsupported("sampling_ratio 0: the number of samples depends on data; set it to 1 or more");
   const Term rois = Term(c, 1).to(wide(c.dtype(1)));
   if (rois.rank() != 2) c.invalid(cat("rois has ", rois.rank(), " dims; expected [regions, 4]"));
   return {rois, rois.dim(0), samples, c.f("spatial_scale", 1), mode == "half_pixel"};

@@ -171,7 +171,7 @@ void affine_grid(Call& c) {
 
 // ---- DeformConv: each cell of the window reads at a place moved by an offset.
 
-// [n, groups of offsets, cells of the window, out] of operand i, where `parts` values lie at each cell.
+// [n, groups of offsets, cells of the window, out] of operand i, with `parts` values at each cell.
 Term by_cell(Call& c, size_t i, const Dims& to, int64_t parts, int64_t part) {
   Dims split = {to[0], to[1], to[2], parts, to[3]};
   const Term all = Term(c, i).to(wide(c.dtype(0))).reshape(split);
