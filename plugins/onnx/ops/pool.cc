@@ -67,10 +67,17 @@ void average_pool(Call& c) {
 }
 
 // The p-norm of each window: the mean over all cells times their number.
+// A float in opset 1, an integer later.
+double exponent(Call& c) {
+  const double p = c.opset < 2 ? c.f("p", 2) : static_cast<double>(c.i("p", 2));
+  if (!(p > 0)) c.invalid(cat("p is ", p, "; expected a positive number"));
+  return p;
+}
+
 void lp_pool(Call& c) {
   const Window w = pool_window(c);
   Edit& e = c.e;
-  const double p = static_cast<double>(c.i("p", 2));
+  const double p = exponent(c);
   double cells = 1;
   for (int64_t n : w.size) cells *= static_cast<double>(n);
   Dims over = overhang(c, w), hi = w.hi;
@@ -100,7 +107,7 @@ void global(Call& c) {
 
 void global_lp_pool(Call& c) {
   Edit& e = c.e;
-  const double p = static_cast<double>(c.i("p", 2));
+  const double p = exponent(c);
   const keel_dt dtype = c.dtype(0);
   const keel_value powers = e.op("pow", {e.op("abs", {c.in(0)}), e.scalar(dtype, p)});
   c.done("pow", {e.op("reduce_sum", {powers}, over_image(c)), e.scalar(dtype, 1 / p)});
@@ -110,10 +117,10 @@ constexpr Rule kRules[] = {
     {"MaxPool", 1, max_pool, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides"},
     {"AveragePool", 1, average_pool,
      "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides"},
-    {"LpPool", 2, lp_pool, "auto_pad ceil_mode dilations kernel_shape p pads strides"},
+    {"LpPool", 1, lp_pool, "auto_pad ceil_mode dilations kernel_shape p pads strides"},
     {"GlobalAveragePool", 1, global<"reduce_mean">},
     {"GlobalMaxPool", 1, global<"reduce_max">},
-    {"GlobalLpPool", 2, global_lp_pool, "p"},
+    {"GlobalLpPool", 1, global_lp_pool, "p"},
 };
 
 }  // namespace
