@@ -169,6 +169,43 @@ def test_grouped_attention_with_room_in_its_past(context, device):
     assert [x.shape for x in got] == [x.shape for x in want]
 
 
+# ---- sizes that only a run knows, as exports have them
+NAMED = {
+    "Attention": (("Attention", [X, WEIGHTS, BIAS, np.array([[1, 1, 0, 1, 1], [0, 1, 1, 1, 0]], I), PAST], {**HEADS, "unidirectional": 1}, 2),
+                  {0: ["b", "s", 6], 3: ["b", "all"], 4: [2, "b", H, "past", D]}),
+    "QAttention": (("QAttention", [u8(B, S, 6), u8(6, 3 * W), BIAS, F(0.02), F(0.03), KEEP, np.uint8(120), np.uint8(130)], HEADS, 1),
+                   {0: ["b", "s", 6], 5: ["b", "s"]}),
+    "MultiHeadAttention": (("MultiHeadAttention", [Q, K, V, BIAS, np.array([[1, 1, 0, 1, 1], [0, 1, 1, 1, 0]], I)], HEADS, 1),
+                           {0: ["b", "s", W], 1: ["b", "t", W], 2: ["b", "t", W], 4: ["b", "t"]}),
+    "RotaryEmbedding": (("RotaryEmbedding", [Q, np.array([[1, 2, 3], [0, 4, 5]], L), COS, SIN], {}, 1), {0: ["b", "s", W], 1: ["b", "s"]}),
+    "DynamicQuantizeMatMul": (("DynamicQuantizeMatMul", [normal(2, 3, 8), s8(8, 5), F(0.02)], {}, 1), {0: ["b", "s", 8]}),
+}
+
+
+def with_names(model, names):
+    for k, dims in names.items():
+        value = next(v for v in model.graph.input if v.name == f"x{k}")
+        for dim, name in zip(value.type.tensor_type.shape.dim, dims):
+            if isinstance(name, str):
+                dim.dim_param = name
+    return model
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", NAMED)
+def test_symbolic_sizes(context, device, name):
+    case, names = NAMED[name]
+    model, inputs = contrib(*case)
+    similar_attention(context, device, with_names(model, names), inputs)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_grouped_attention_with_symbolic_sizes(context, device):
+    model, inputs = grouped(past=4, counts=[5, 3], do_rotary=1, width=16)
+    names = {0: ["b", "s", 64], 1: ["b", "s", 32], 2: ["b", "s", 32], 3: ["b", 2, "past", 16], 4: ["b", 2, "past", 16], 5: ["b"]}
+    similar_attention(context, device, with_names(model, names), inputs, compared=1)
+
+
 # ---- refusals
 REFUSED = [
     (lambda: contrib("MatMulNBits", [normal(3, 32), u8(4, 1, 16), normal(4, 1)], {"K": 32, "N": 4, "bits": 3, "block_size": 32}), "UNIMPLEMENTED", ["bits is 3"]),

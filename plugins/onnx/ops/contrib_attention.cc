@@ -57,6 +57,10 @@ Bias padding(Call& c, size_t i, const Heads& h) {
   const Dims d = c.dims(i);
   const keel_dim b = h.q.dim(0), s = h.q.dim(2), t = h.k.dim(2);
   const Term mask = Term(c, i).to(KEEL_I64), key = place(e, t, {1, 1, 1, t});
+  const auto may_be = [&](keel_dim x, keel_dim y) {  // symbols are compared at run time
+    const int32_t order = e.compare(x, y);
+    return order != KEEL_LESS && order != KEEL_GREATER;
+  };
   const auto column = [&](keel_dim from, keel_dim until) {
     return mask.slice(0, from, until).reshape({b, 1, 1, 1});
   };
@@ -65,10 +69,10 @@ Bias padding(Call& c, size_t i, const Heads& h) {
     keep = key < column(0, b);
   } else if (d.size() == 1 && e.is(d[0], e.mul(b, 2))) {
     keep = (key < column(0, b)) & (key < column(b, d[0])).op("logical_not");
-  } else if (d.size() == 2 && e.is(d[1], t)) {
-    keep = mask.reshape({d[0], 1, 1, t}) > 0;
-  } else if (d.size() == 3 && e.is(d[1], s) && e.is(d[2], t)) {
-    keep = mask.reshape({d[0], 1, s, t}) > 0;
+  } else if (d.size() == 2 && may_be(d[1], t)) {
+    keep = mask.reshape({d[0], 1, 1, d[1]}) > 0;
+  } else if (d.size() == 3 && may_be(d[1], s) && may_be(d[2], t)) {
+    keep = mask.reshape({d[0], 1, d[1], d[2]}) > 0;
   } else {
     c.unsupported(cat("a mask of ", d.size(),
                       " dims; expected [batch], [2 * batch], [batch, keys] or [batch, queries, keys]"));
