@@ -225,6 +225,7 @@ REFUSED = [
     (lambda: contrib("RotaryEmbedding", [Q, np.array([0], L), COS, SIN], {"is_packed_batching": 1}), "UNIMPLEMENTED", ["is_packed_batching"]),
     (lambda: contrib("Attention", [X, WEIGHTS, BIAS], {**HEADS, "qkv_hidden_sizes": [-8, 24, 8]}), "INVALID", ["qkv_hidden_sizes"]),
     (lambda: contrib("RotaryEmbedding", [Q, np.zeros((1, 1, 3), L), COS, SIN], {}), "INVALID", ["positions have 3 dims"]),
+    (lambda: contrib("RotaryEmbedding", [normal(2, 2, 3), np.zeros(1, L), COS, SIN], {}), "INVALID", ["width of 3", "one head"]),
     (lambda: grouped(2, [5], local_window_size=0), "INVALID", ["local_window_size is 0"]),
     (lambda: grouped(2, [5], num_heads=2**62), "INVALID", ["num_heads"]),
     (lambda: grouped(2, [5], smooth_softmax=1), "UNIMPLEMENTED", ["smooth_softmax"]),

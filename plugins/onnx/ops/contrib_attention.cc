@@ -39,6 +39,7 @@ int64_t heads_of(Call& c, const char* name) {
 Term split(Call& c, const Term& x, int64_t heads) {
   const Dims d = x.dims();
   if (d.size() != 3) c.invalid(cat("an operand has ", d.size(), " dims; expected [batch, length, width]"));
+  if (heads < 1) c.invalid(cat("a width of ", d[2], " is less than one head"));
   if (!KEEL_DIM_IS_HANDLE(d[2]) && d[2] % heads != 0)
     c.invalid(cat("a width of ", d[2], " for ", heads, " heads"));
   return x.reshape({d[0], d[1], heads, c.e.div(d[2], heads)}).transpose({0, 2, 1, 3});
