@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
+from keel_abi import KeelError
 from onnx import numpy_helper
 from tested_devices import DEVICES  # noqa: F401 (for the tests)
 
@@ -105,6 +107,15 @@ def run_model(context, device, model, inputs, **options):
         module = context.import_file(path, fixed=feeds)
     wanted = [p["name"] for p in module.info()["entries"][0]["params"]]
     return module.session(device, **options).prepare().run(*[feeds[name] for name in wanted])
+
+
+def assert_refused(context, model, inputs, code, words):
+    """The model is refused with this code, in a message that has these words."""
+    with pytest.raises(KeelError) as caught:
+        run_model(context, "reference", model, [np.asarray(x) for x in inputs])
+    assert caught.value.code == code, caught.value.message
+    for word in words:
+        assert word in caught.value.message
 
 
 def onnxruntime_run(model, inputs, threads=1, optimised=True):

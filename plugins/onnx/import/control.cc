@@ -166,6 +166,16 @@ std::vector<P> carried_parameters(Call& call, const Graph& g, size_t from, size_
   return list;
 }
 
+template <class B>
+Ids scan_node(Edit& e, const Ids& in, const B& body, size_t carry, size_t invariants, size_t results) {
+  return e.ops("scan", in,
+               Attrs()
+                   .as("body", body.attribute())
+                   .i("carry", static_cast<int64_t>(carry))
+                   .i("invariants", static_cast<int64_t>(invariants)),
+               static_cast<uint32_t>(results));
+}
+
 }  // namespace
 
 void Importer::loop_by_count(Call& call, const Scope& scope, keel_dim length) {
@@ -184,12 +194,7 @@ void Importer::loop_by_count(Call& call, const Scope& scope, keel_dim length) {
   for (size_t i = 2; i < call.n_in(); i++) in.push_back(call.in(i));
   append(in, captured.ids(call.e));
   in.push_back(call.e.iota(length, KEEL_I64));
-  const Ids out = call.e.ops("scan", in,
-                             Attrs()
-                                 .as("body", body->attribute())
-                                 .i("carry", static_cast<int64_t>(carry))
-                                 .i("invariants", static_cast<int64_t>(captured.values.size())),
-                             static_cast<uint32_t>(body->results.size() - 1));
+  const Ids out = scan_node(call.e, in, *body, carry, captured.values.size(), body->results.size() - 1);
   for (size_t k = 0; k < out.size(); k++) call.set(k, out[k]);
 }
 
@@ -282,12 +287,7 @@ void Importer::convert_scan(Call& call, const Scope& scope) {
   add_body_results(body->edit, ids_of(body->edit, body->results));
   append(in, captured.ids(e));
   append(in, scanned);
-  const Ids out = e.ops("scan", in,
-                        Attrs()
-                            .as("body", body->attribute())
-                            .i("carry", static_cast<int64_t>(carry))
-                            .i("invariants", static_cast<int64_t>(captured.values.size())),
-                        static_cast<uint32_t>(g.outputs.size()));
+  const Ids out = scan_node(e, in, *body, carry, captured.values.size(), g.outputs.size());
   for (size_t k = 0; k < out.size(); k++) {
     if (k < carry) {
       call.set(k, out[k]);

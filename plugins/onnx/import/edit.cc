@@ -65,6 +65,11 @@ int32_t Edit::compare(keel_dim a, keel_dim b) {
   return a < b ? KEEL_LESS : KEEL_GREATER;
 }
 
+bool Edit::may_be(keel_dim a, keel_dim b) {
+  const int32_t order = compare(a, b);
+  return order != KEEL_LESS && order != KEEL_GREATER;
+}
+
 keel_dim Edit::symbol(const std::string& name) {
   keel_dim out = 0;
   check(host_->dim_symbol(edit_, name.c_str(), &out));

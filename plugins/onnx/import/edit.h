@@ -57,6 +57,7 @@ class Edit {
   keel_dim product(const Dims& dims, size_t from = 0, size_t to = SIZE_MAX);
   int32_t compare(keel_dim a, keel_dim b);
   bool is(keel_dim a, keel_dim b) { return compare(a, b) == KEEL_EQUAL; }
+  bool may_be(keel_dim a, keel_dim b);  // for some values of symbols
   // for all values of symbols
   bool at_least(keel_dim a, int64_t n) { return compare(a, n - 1) == KEEL_GREATER; }
   keel_dim symbol(const std::string& name);

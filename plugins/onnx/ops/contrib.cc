@@ -9,8 +9,7 @@ namespace {
 void fused_matmul(Call& c) {
   for (const char* name : {"transBatchA", "transBatchB"})
     if (c.i(name, 0)) c.unsupported(cat("attribute ", name));
-  if (c.rank(0) < 2 || c.rank(1) < 2)
-    c.unsupported("vectors as operands; expected matrices or stacks of them");
+  expect_matrices(c, 0, 1);
   const Attrs turns = Attrs().flag("ta", c.i("transA", 0) != 0).flag("tb", c.i("transB", 0) != 0);
   const double alpha = c.f("alpha", 1);
   const Term y = Term(c, 0).op("matmul", Term(c, 1), turns);

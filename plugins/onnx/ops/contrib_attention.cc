@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "plugins/onnx/ops/attention.h"
-#include "plugins/onnx/ops/term.h"
+#include "plugins/onnx/ops/quantize.h"
 
 namespace onnx_import {
 namespace {
@@ -58,10 +58,6 @@ Bias padding(Call& c, size_t i, const Heads& h) {
   const Dims d = c.dims(i);
   const keel_dim b = h.q.dim(0), s = h.q.dim(2), t = h.k.dim(2);
   const Term mask = Term(c, i).to(KEEL_I64), key = place(e, t, {1, 1, 1, t});
-  const auto may_be = [&](keel_dim x, keel_dim y) {  // symbols are compared at run time
-    const int32_t order = e.compare(x, y);
-    return order != KEEL_LESS && order != KEEL_GREATER;
-  };
   const auto column = [&](keel_dim from, keel_dim until) {
     return mask.slice(0, from, until).reshape({b, 1, 1, 1});
   };
@@ -70,9 +66,9 @@ Bias padding(Call& c, size_t i, const Heads& h) {
     keep = key < column(0, b);
   } else if (d.size() == 1 && e.is(d[0], e.mul(b, 2))) {
     keep = (key < column(0, b)) & (key < column(b, d[0])).op("logical_not");
-  } else if (d.size() == 2 && may_be(d[1], t)) {
+  } else if (d.size() == 2 && e.may_be(d[1], t)) {
     keep = mask.reshape({d[0], 1, 1, d[1]}) > 0;
-  } else if (d.size() == 3 && may_be(d[1], s) && may_be(d[2], t)) {
+  } else if (d.size() == 3 && e.may_be(d[1], s) && e.may_be(d[2], t)) {
     keep = mask.reshape({d[0], 1, d[1], d[2]}) > 0;
   } else {
     c.unsupported(cat("a mask of ", d.size(),
@@ -151,17 +147,8 @@ void attention(Call& c) {
   packed_attention(c, qkv, 3, 4, 5);
 }
 
-// One number, or one per column.
-Term spread(Call& c, size_t i) {
-  const Dims d = c.dims(i);
-  return d.size() == 1 && d[0] == 1 ? Term(c, i).reshape({}) : Term(c, i);
-}
 void quantised_attention(Call& c) {
-  const auto centred = [&](size_t x, size_t zero) {
-    const Term all = Term(c, x).to(KEEL_I32);
-    return c.has(zero) ? all - spread(c, zero).to(KEEL_I32) : all;
-  };
-  const Term product = centred(0, 6).op("matmul", centred(1, 7)).to(KEEL_F32);
+  const Term product = centred(c, 0, 6).op("matmul", centred(c, 1, 7)).to(KEEL_F32);
   packed_attention(c, product * (spread(c, 3) * spread(c, 4)) + Term(c, 2), 5, 8, {});
 }
 
@@ -313,9 +300,8 @@ void group_query_attention(Call& c) {
 #define MS "com.microsoft."
 constexpr Rule kRules[] = {
     {MS "Attention", 1, attention,
-     "do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes rotary_embedding_dim "
-     "scale "
-     "unidirectional"},
+     "do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes "
+     "rotary_embedding_dim scale unidirectional"},
     {MS "QAttention", 1, quantised_attention,
      "do_rotary mask_filter_value num_heads past_present_share_buffer scale unidirectional"},
     {MS "MultiHeadAttention", 1, multi_head_attention, "mask_filter_value num_heads scale unidirectional"},
@@ -323,8 +309,8 @@ constexpr Rule kRules[] = {
      "interleaved is_packed_batching num_heads rotary_embedding_dim scale"},
     {MS "GroupQueryAttention", 1, group_query_attention,
      "causal do_rotary k_quant_type kv_cache_bit_width kv_num_heads local_window_size num_heads "
-     "qk_norm_epsilon qk_output "
-     "rotary_interleaved scale sliding_window_cache smooth_softmax softcap v_quant_type"},
+     "qk_norm_epsilon qk_output rotary_interleaved scale sliding_window_cache smooth_softmax softcap "
+     "v_quant_type"},
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "plugins/onnx/ops/quantize.h"
-#include "plugins/onnx/ops/term.h"
 
 namespace onnx_import {
 namespace {
@@ -69,22 +68,8 @@ void matmul_n_bits(Call& c) {
   c.set(0, c.has(5) ? (y + Term(c, 5)).v : y.v);
 }
 
-// A scale or zero point: one number, or one per column.
-Term spread(Call& c, size_t i) {
-  const Dims d = c.dims(i);
-  return d.size() == 1 && d[0] == 1 ? Term(c, i).reshape({}) : Term(c, i);
-}
-Term centred(Call& c, size_t x, size_t zero) {
-  const Term all = Term(c, x).to(KEEL_I32);
-  return c.has(zero) ? all - spread(c, zero).to(KEEL_I32) : all;
-}
-void expect_matrices(Call& c) {
-  if (c.rank(0) < 2 || c.rank(1) < 2)
-    c.unsupported("vectors as operands; expected matrices or stacks of them");
-}
-
 void dynamic_quantize_matmul(Call& c) {
-  expect_matrices(c);
+  expect_matrices(c, 0, 1);
   const DynamicRange a = quantized_dynamically(c.e, c.in(0));
   const Term x = Term(c.e, a.x).to(KEEL_I32) - Term(c.e, a.zero).to(KEEL_I32);
   const Term y = x.op("matmul", centred(c, 1, 3)).to(KEEL_F32) * (Term(c.e, a.scale) * spread(c, 2));
@@ -92,7 +77,7 @@ void dynamic_quantize_matmul(Call& c) {
 }
 
 void integer_to_float(Call& c) {
-  expect_matrices(c);
+  expect_matrices(c, 0, 1);
   const Term scale = spread(c, 2) * spread(c, 3);
   const Term y = centred(c, 0, 4).op("matmul", centred(c, 1, 5)).to(scale.dtype()) * scale;
   c.set(0, c.has(6) ? (y + Term(c, 6)).v : y.v);

@@ -142,8 +142,7 @@ constexpr Rule kRules[] = {
     {ML "LinearRegressor", 1, linear_regressor, "coefficients intercepts post_transform targets"},
     {ML "LabelEncoder", 2, label_encoder,
      "default_float default_int64 default_string default_tensor keys_floats keys_int64s keys_tensor "
-     "values_floats "
-     "values_int64s values_tensor"},
+     "values_floats values_int64s values_tensor"},
 };
 
 }  // namespace

@@ -2,9 +2,7 @@
 //
 // Zero points are subtracted in 32-bit integers. A convolution sums in f64, which holds every sum of products
 // of 8-bit integers exactly, because the catalogue's conv takes floats.
-#include <cmath>
-
-#include "plugins/onnx/ops/term.h"
+#include "plugins/onnx/ops/quantize.h"
 #include "plugins/onnx/ops/window.h"
 
 namespace onnx_import {
@@ -12,16 +10,14 @@ namespace {
 
 // Operand i (a scale or a zero point) along dim `axis` of a value of this rank; scalars broadcast.
 Term along(Call& c, size_t i, size_t axis, size_t rank) {
-  const Dims own = c.dims(i);
-  if (own.empty() || (own.size() == 1 && own[0] == 1))
-    return own.empty() ? Term(c, i) : Term(c, i).reshape({});
-  if (own.size() != 1) return Term(c, i);
+  const Term x = spread(c, i);
+  if (x.rank() != 1) return x;
   Dims to(rank, 1);
-  to.at(axis) = own[0];
-  return Term(c, i).reshape(to);
+  to.at(axis) = x.dim(0);
+  return x.reshape(to);
 }
 
-Term centred(Call& c, size_t x, size_t zero, size_t axis) {
+Term centred_along(Call& c, size_t x, size_t zero, size_t axis) {
   const Term wide = Term(c, x).to(KEEL_I32);
   return c.has(zero) ? wide - along(c, zero, axis, wide.rank()).to(KEEL_I32) : wide;
 }
@@ -32,15 +28,14 @@ void requantised(Call& c, const Term& y, size_t zero, size_t axis) {
   if (!is_integer(to)) c.unsupported(cat("quantization to ", dtype_name(to)));
   Term z = y.op("round");
   if (c.has(zero)) z = z + along(c, zero, axis, y.rank()).to(z.dtype());
-  const int bits = static_cast<int>(width_of(to) * 8);
-  const double low = is_unsigned(to) ? 0 : -std::ldexp(1, bits - 1), high = low + std::ldexp(1, bits) - 1;
-  c.set(0, z.clamp(low, high).to(to).v);
+  const Limits l = limits(to);
+  c.set(0, z.clamp(l.least, l.most).to(to).v);
 }
 
 void qlinear_matmul(Call& c) {
+  expect_matrices(c, 0, 3);
   const size_t rank = c.dims(0).size(), columns = c.dims(3).size();
-  if (rank < 2 || columns < 2) c.unsupported("vectors as operands; expected matrices or stacks of them");
-  const Term product = centred(c, 0, 2, rank - 2).op("matmul", centred(c, 3, 5, columns - 1));
+  const Term product = centred_along(c, 0, 2, rank - 2).op("matmul", centred_along(c, 3, 5, columns - 1));
   const size_t out = product.rank();
   const Term scale = along(c, 1, out - 2, out).to(KEEL_F32) * along(c, 4, out - 1, out).to(KEEL_F32) /
                      along(c, 6, out - 2, out).to(KEEL_F32);
@@ -66,11 +61,11 @@ Term integer_conv(Call& c, const Term& x, const Term& w) {
 }
 
 void conv_integer(Call& c) {
-  c.set(0, integer_conv(c, centred(c, 0, 2, 1), centred(c, 1, 3, 0)).to(KEEL_I32).v);
+  c.set(0, integer_conv(c, centred_along(c, 0, 2, 1), centred_along(c, 1, 3, 0)).to(KEEL_I32).v);
 }
 
 void qlinear_conv(Call& c) {
-  Term sum = integer_conv(c, centred(c, 0, 2, 1), centred(c, 3, 5, 0));
+  Term sum = integer_conv(c, centred_along(c, 0, 2, 1), centred_along(c, 3, 5, 0));
   if (c.has(8)) sum = sum + along(c, 8, 1, sum.rank()).to(KEEL_F64);
   const Term scale = along(c, 1, 1, sum.rank()).to(KEEL_F32) * along(c, 4, 1, sum.rank()).to(KEEL_F32) /
                      along(c, 6, 1, sum.rank()).to(KEEL_F32);

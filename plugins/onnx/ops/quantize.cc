@@ -7,6 +7,23 @@
 #include "plugins/onnx/import/named.h"
 
 namespace onnx_import {
+
+Limits limits(keel_dt dtype) {
+  const int bits = static_cast<int>(width_of(dtype) * 8);
+  if (is_unsigned(dtype)) return {0, std::ldexp(1, bits) - 1};
+  return {-std::ldexp(1, bits - 1), std::ldexp(1, bits - 1) - 1};
+}
+
+Term spread(Call& c, size_t i) {
+  const Dims d = c.dims(i);
+  return d.size() == 1 && d[0] == 1 ? Term(c, i).reshape({}) : Term(c, i);
+}
+
+Term centred(Call& c, size_t x, size_t zero) {
+  const Term all = Term(c, x).to(KEEL_I32);
+  return c.has(zero) ? all - spread(c, zero).to(KEEL_I32) : all;
+}
+
 namespace {
 
 // Operand i (scale or zero point) reshaped to broadcast over operand 0.
@@ -14,7 +31,7 @@ keel_value broadcast_scale(Call& c, size_t i) {
   Edit& e = c.e;
   const Dims dims = c.dims(0), own = c.dims(i);
   const int64_t block = c.i("block_size", 0);
-  if (own.empty() || (own.size() == 1 && own[0] == 1)) return own.empty() ? c.in(i) : e.reshape(c.in(i), {});
+  if (own.empty() || (own.size() == 1 && own[0] == 1)) return spread(c, i).v;
   const auto axis = static_cast<size_t>(c.axis(c.i("axis", 1), c.rank(0)));
   if (block == 0 && own.size() == 1) {
     Dims column(dims.size() - axis, 1);
@@ -33,15 +50,6 @@ keel_value broadcast_scale(Call& c, size_t i) {
   if (e.is(whole[axis], dims[axis])) return y;
   return e.op("slice", {y},
               Attrs().dims("start", Dims(dims.size(), 0)).dims("stop", dims));  // a shorter last block
-}
-
-struct Limits {
-  double least, most;
-};
-Limits limits(keel_dt dtype) {
-  const int bits = static_cast<int>(width_of(dtype) * 8);
-  if (is_unsigned(dtype)) return {0, std::ldexp(1, bits) - 1};
-  return {-std::ldexp(1, bits - 1), std::ldexp(1, bits - 1) - 1};
 }
 
 keel_value rounded(Edit& e, keel_value x, keel_value scale, keel_value zero, keel_dt to) {

@@ -1,8 +1,19 @@
-// quantize.h: the dynamic quantisation that several operators begin with.
+// quantize.h: what the operators on quantised numbers share.
 #pragma once
-#include "plugins/onnx/import/call.h"
+#include "plugins/onnx/ops/term.h"
 
 namespace onnx_import {
+
+// The range of an integer dtype.
+struct Limits {
+  double least, most;
+};
+Limits limits(keel_dt dtype);
+
+// A scale or zero point, operand i: a number in place of a vector with one element, else as it is.
+Term spread(Call& c, size_t i);
+// Operand x in 32 bits without its zero point, which may be left out.
+Term centred(Call& c, size_t x, size_t zero);
 
 struct DynamicRange {
   keel_value x;            // u8

@@ -42,4 +42,9 @@ int64_t static_dim(Call& c, keel_dim d, const char* what) {
   return d;
 }
 
+void expect_matrices(Call& c, size_t a, size_t b) {
+  if (c.rank(a) < 2 || c.rank(b) < 2)
+    c.unsupported("vectors as operands; expected matrices or stacks of them");
+}
+
 }  // namespace onnx_import

@@ -83,5 +83,6 @@ Dims without(Dims dims, size_t axis);
 inline bool is_half(keel_dt dtype) { return dtype == KEEL_F16 || dtype == KEEL_BF16; }
 inline keel_dt wide(keel_dt dtype) { return is_half(dtype) ? keel_dt{KEEL_F32} : dtype; }
 int64_t static_dim(Call& c, keel_dim d, const char* what);  // refuses a symbolic dim
+void expect_matrices(Call& c, size_t a, size_t b);          // refuses vectors as these operands
 
 }  // namespace onnx_import
