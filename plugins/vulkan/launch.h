@@ -23,8 +23,13 @@ struct Groups {
   uint32_t x = 1, y = 1, z = 1;  // x 0: nothing to do
 };
 
+// n / size, rounded up.
+template <typename T>
+constexpr T CeilDiv(T n, uint32_t size) {
+  return (n + size - 1) / size;
+}
 inline Groups ThreadGroups(uint64_t n, uint32_t group = 64) {
-  const uint64_t all = (n + group - 1) / group;
+  const uint64_t all = CeilDiv(n, group);
   return {static_cast<uint32_t>(all < kMostGroups ? all : kMostGroups), 1, 1};
 }
 

@@ -58,6 +58,13 @@ class DiskCache {
     return false;
   }
 
+  // FNV-1a (Fowler, Noll, Vo 1991): finds damage, not malice.
+  static uint64_t Hash(std::string_view data) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const char byte : data) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
+    return hash;
+  }
+
  private:
   class File {
    public:
@@ -93,12 +100,6 @@ class DiskCache {
     uint64_t key = 0, key_bytes = 0, content = 0, bytes = 0;  // hash and size of each
   };
 
-  // FNV-1a (Fowler, Noll, Vo 1991): finds damage, not malice.
-  static uint64_t Hash(std::string_view data) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (const char byte : data) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
-    return hash;
-  }
   static Header HeaderOf(std::string_view key, std::string_view content) {
     Header header;
     header.key = Hash(key), header.key_bytes = key.size();

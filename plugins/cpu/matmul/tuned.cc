@@ -17,6 +17,7 @@
 #include "abi/mutex.hpp"
 #include "dnnl.h"
 #include "plugins/cpu/simd/simd.h"
+#include "sdk/plugin/disk_cache.h"
 
 namespace keel_cpu {
 namespace {
@@ -64,11 +65,9 @@ std::string Machine() {
          std::to_string(v->minor) + "." + std::to_string(v->patch);
 }
 
-std::string HashOf(const std::string& text) {  // FNV-1a
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+std::string HashOf(const std::string& text) {
   char digits[17];
-  std::snprintf(digits, sizeof(digits), "%016" PRIx64, hash);
+  std::snprintf(digits, sizeof(digits), "%016" PRIx64, keel::plugin::DiskCache::Hash(text));
   return digits;
 }
 

@@ -20,8 +20,8 @@ struct AttentionNumbers {
 
 // KEEL_UNIMPLEMENTED where the body is faster or a thread's loops would be too long.
 void CheckFused(Op& op, const AttentionNumbers& n, uint32_t blocks) {
-  const uint64_t of_tile = (n.depth + kDepth - 1) / kDepth * 12 + blocks * 14 + 20;  // iterations, rounded up
-  const uint64_t tiles = (n.columns + kColumns - 1) / kColumns;
+  const uint64_t of_tile = CeilDiv(n.depth, kDepth) * 12 + blocks * 14 + 20;  // iterations, rounded up
+  const uint64_t tiles = CeilDiv(n.columns, kColumns);
   if (n.rows >= kFewRows && n.width <= kMostWidth && n.depth && n.columns &&
       tiles * of_tile <= 2 * kMostIterations)
     return;
@@ -47,7 +47,7 @@ void Attention(Op& op) {
     BroadcastStrides(op.In(3), y, n.of_mask);
     n.mask_row = n.of_mask[n.rank], n.mask_column = n.of_mask[n.rank + 1];
   }
-  const uint32_t blocks = (n.width + 31) / 32, groups = (n.rows + kRows - 1) / kRows;
+  const uint32_t blocks = CeilDiv(n.width, 32), groups = CeilDiv(n.rows, kRows);
   CheckFused(op, n, blocks);
   if (groups > kMostGroups) op.Fail(KEEL_UNIMPLEMENTED, "attention in one launch: more than 4194240 rows");
   op.work.Set(n);

@@ -68,7 +68,7 @@ bool IsPadded(const Window& w) {
   return false;
 }
 
-uint64_t RoundUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+uint64_t RoundUp(uint64_t n, uint32_t to) { return CeilDiv(n, to) * to; }
 
 // Copies the image to scratch, behind sums of steps. The product's columns are the copy's cells from the
 // first place of a window to the last one. false: too large to count.
@@ -108,7 +108,7 @@ bool Depthwise(Op& op, const ConvNumbers& n) {
   if (op.rc || n.ins != 1 || n.outs != 1 || w.rank != 2 || !n.pixels || !n.taps) return false;
   const auto stride = static_cast<uint32_t>(w.stride[1]), dil = static_cast<uint32_t>(w.dil[1]);
   if ((kColumns - 1) * stride + (w.window[1] - 1) * dil >= kMostCells) return false;
-  const uint32_t blocks = (w.places[1] + kColumns - 1) / kColumns;
+  const uint32_t blocks = CeilDiv(w.places[1], kColumns);
   const struct {
     uint32_t count, channels, blocks;
     Window window;

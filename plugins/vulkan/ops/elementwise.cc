@@ -108,7 +108,7 @@ keel_rc PrepareKernel(keel_dev d, const keel_host* host, const keel_node* of, ke
   if (keel_rc rc = d->GeneratedPipeline(key, make, &work.pipeline)) return rc;
   const auto* bytes = reinterpret_cast<const unsigned char*>(numbers.data());
   work.all_numbers.assign(bytes, bytes + 8 * numbers.size());
-  work.Threads((numbers[0] + kElements - 1) / kElements, spec.group_size);
+  work.Threads(CeilDiv(numbers[0], kElements), spec.group_size);
   return node.Finish(work, launch);
 }
 

@@ -39,7 +39,7 @@ void Cumsum(Op& op) {
                              : std::max(1u, lines.size);
   const struct {
     uint32_t lines, size, inner, pieces, share;
-  } n = {lines.count(), lines.size, lines.inner, std::max(1u, (lines.size + share - 1) / share), share};
+  } n = {lines.count(), lines.size, lines.inner, std::max(1u, CeilDiv(lines.size, share)), share};
   op.work.Set(n);
   op.work.Threads(uint64_t{n.lines} * n.pieces);
   op.work.pipeline = op.Numbers("cumsum", x, {op.Int("exclusive") != 0, op.Int("reverse") != 0});

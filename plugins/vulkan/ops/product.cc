@@ -10,8 +10,6 @@ namespace {
 
 constexpr uint32_t kThreads = 8, kColumns = 8;  // of a group; results of a thread in a row
 
-uint32_t Pieces(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
-
 // A pair is aligned if it begins at an even element.
 bool AreEven(uint32_t stride, const uint32_t* batches, uint32_t rank) {
   return stride % 2 == 0 && std::all_of(batches, batches + rank, [](uint32_t each) { return each % 2 == 0; });
@@ -21,7 +19,7 @@ bool AreEven(uint32_t stride, const uint32_t* batches, uint32_t rank) {
 uint32_t Across(const ProductNumbers& n, uint32_t rows) {
   uint32_t best = 4;
   auto groups = [&](uint32_t across) {
-    return uint64_t{Pieces(n.columns, kColumns * across)} * Pieces(n.rows, rows * (kThreads / across));
+    return uint64_t{CeilDiv(n.columns, kColumns * across)} * CeilDiv(n.rows, rows * (kThreads / across));
   };
   for (uint32_t each : {2u, 8u, 1u})
     if (groups(each) < groups(best)) best = each;
@@ -47,7 +45,7 @@ bool MultiplyInRegisters(Op& op, const RegisterProduct& product) {
     ProductNumbers n;
     ImageNumbers image;
   } numbers = {n, product.image};
-  const Groups groups = {Pieces(n.columns, kColumns * across), Pieces(n.rows, rows * (kThreads / across)),
+  const Groups groups = {CeilDiv(n.columns, kColumns * across), CeilDiv(n.rows, rows * (kThreads / across)),
                          std::min(n.batches, kMostGroups)};
   if (groups.x > kMostGroups || groups.y > kMostGroups) return false;
   const uint32_t steps = n.inner > n.depth,

@@ -20,7 +20,7 @@ struct ScatterNumbers {
 void Finish(Op& op, ScatterNumbers& n, const keel_tensor& index, uint32_t mode, uint32_t from_x) {
   const uint32_t columns = std::max(1u, n.outer * n.inner);
   n.shares = std::clamp(kThreads / columns, 1u, std::max(1u, n.places));
-  n.share = (n.places + n.shares - 1) / n.shares;
+  n.share = CeilDiv(n.places, n.shares);
   n.batch = kMostIterations / (n.k + 2);
   op.work.Set(n);
   op.work.Threads(uint64_t{n.outer} * n.inner * n.shares);

@@ -18,8 +18,8 @@ inline Tiles TilesFor(const keel_tensor& t, uint32_t rows, uint32_t columns) {
 }
 // KEEL_UNIMPLEMENTED for more tiles than a grid has.
 inline Groups TileGrid(Op& op, Tiles tiles, uint32_t rows, uint32_t columns, uint32_t batches) {
-  auto count = [](uint32_t n, uint32_t tile) { return (n + 64 * tile - 1) / (64 * tile); };
-  Groups groups = {count(columns, tiles.columns), count(rows, tiles.rows), std::min(batches, kMostGroups)};
+  Groups groups = {CeilDiv(columns, 64 * tiles.columns), CeilDiv(rows, 64 * tiles.rows),
+                   std::min(batches, kMostGroups)};
   if (!groups.y || !batches) groups.x = 0;
   if (groups.x > kMostGroups || groups.y > kMostGroups)
     op.Fail(KEEL_UNIMPLEMENTED,
