@@ -20,6 +20,14 @@ std::string unique(std::string name, std::set<std::string>& taken) {
   return name;
 }
 
+void refuse_opsets(const std::vector<OpsetImport>& imports) {
+  for (const auto& import : imports)
+    if (import.domain.empty() && (import.version < 1 || import.version > 28))
+      refuse(KEEL_UNIMPLEMENTED, cat("the model has ONNX opset ", import.version,
+                                     "; supported are 1 to 28. "
+                                     "Convert it, for example with onnx.version_converter"));
+}
+
 }  // namespace
 
 int opset_version(const std::vector<OpsetImport>& imports) {
@@ -33,11 +41,8 @@ void Importer::run() {
   model_ = parse_model({reinterpret_cast<const char*>(source_->data), source_->size});
   Scope scope;
   scope.edit = &edit_;
+  refuse_opsets(model_.opsets);
   scope.opset = opset_version(model_.opsets);
-  if (scope.opset > 28)
-    refuse(KEEL_UNIMPLEMENTED, cat("the model has ONNX opset ", scope.opset,
-                                   "; supported are 1 to 28. "
-                                   "Convert it, for example with onnx.version_converter"));
   if (model_.graph.has_sparse)
     refuse(KEEL_UNIMPLEMENTED, "the model has sparse initializers, which are not supported");
   refuse_unsupported(model_.graph.nodes, scope.opset);
