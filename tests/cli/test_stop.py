@@ -1,12 +1,14 @@
 """A time limit and Ctrl-C stop a run with exit code 6 and an ordinary error."""
 import json
+import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
-from command import command
+from command import ADD, command
 
 STEPS = 3000
 
@@ -90,3 +92,18 @@ entry main = @main (x) -> (y)
             assert told["ok"] and [row["device"] for row in told["outputs"]] == ["cpu"]
         else:
             assert [line.split()[:2] for line in out.splitlines()[1:]] == [["y", "cpu"]] and out.split()[-1] == "ok"
+
+
+@pytest.mark.parametrize("stop", ["limit", "Ctrl-C"])
+def test_a_device_that_never_finishes_is_left_behind(tmp_path, stop):
+    (tmp_path / "keel-null.so").symlink_to(Path(command()).parents[1] / "tests/devices/keel-null.so")
+    (tmp_path / "add.txt").write_text(ADD)
+    limit = ["--time-limit", "50"] if stop == "limit" else []
+    process = subprocess.Popen([command(), "run", tmp_path / "add.txt", "-d", "null", "-i", "x=f32[3,2]=1", *limit],
+                               env=os.environ | {"KEEL_PLUGIN_PATH": str(tmp_path), "NULL_HOLD": "1"}, text=True,
+                               stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    if stop == "Ctrl-C":
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 6 and "before device null:0 had finished the work" in err, err

@@ -2,6 +2,8 @@
 slow device."""
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -164,6 +166,37 @@ def test_a_time_limit_is_kept_by_a_device_that_never_comes_back(null):
         slow(x)
     null.null_hold(0)
     np.testing.assert_array_equal(slow(x).numpy(), 3)
+
+
+GIVEN_UP = """
+import gc, sys
+sys.path[:0] = [{devices!r}, {python!r}]
+import counting, keel, numpy as np
+keel.load_plugin(str(counting.plugin("null")))
+with keel.device("null"):
+    x = keel.add(keel.array(np.ones(4, np.float32)), 1.0)
+    slow = keel.function(lambda x: keel.relu(x) + 1.0, timeout_ms=50)
+    slow(x).numpy()
+    counting.door("null").null_hold(1)
+    try:
+        slow(x)
+    except keel.CancelledError as e:
+        print(e)
+    del slow
+    gc.collect()
+    try:
+        keel.neg(x)
+    except keel.DeviceError as e:
+        print(e)
+"""
+
+
+def test_work_that_never_ends_is_given_up_with_the_device():
+    """The end of a plan waits for its launches, but not for ever, and the process ends."""
+    code = GIVEN_UP.format(devices=str(counting.ROOT / "tests/devices"), python=str(counting.BUILD / "python"))
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0 and "before device null:0 had finished the work" in ran.stdout, ran
+    assert "device null:0 was given up: its queues had not finished their work 5 s after a run was stopped" in ran.stdout
 
 
 def test_threads_share_the_device(null):

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 
 namespace keel {
 namespace {
+
+constexpr int kGraceSeconds = 5;  // for each batch, once a run was stopped
 
 // Incremented in a forked child, so that a check of the process needs no system call.
 std::atomic<uint32_t> forks{0};
@@ -75,7 +78,11 @@ absl::Status Accelerator::OpenQueues() {
 
 __thread CancellableWaits* CancellableWaits::current_ __attribute__((tls_model("initial-exec"))) = nullptr;
 
-absl::Status Accelerator::CheckProcess() const {
+absl::Status Accelerator::CheckUsable() const {
+  if (given_up())
+    return Annotate(Error(absl::StatusCode::kUnavailable, "device ", name(), " was given up: its queues had ",
+                          "not finished their work ", kGraceSeconds, " s after a run was stopped"),
+                    kErrorHint, "start a new process");
   if (forks.load(std::memory_order_relaxed) == process_) [[likely]]
     return absl::OkStatus();
   return Annotate(Error(absl::StatusCode::kUnavailable, "device ", name(),
@@ -83,11 +90,12 @@ absl::Status Accelerator::CheckProcess() const {
                   kErrorHint, "fork before the first use of the device, or start a new process");
 }
 
+// A parent's device, and one that was given up, is never closed.
 Accelerator::~Accelerator() {
-  // The parent's device is never closed here.
-  if (!CheckProcess().ok()) new std::shared_ptr<const OpenedDevice>(opened_);
+  if (CheckUsable().ok()) FinishSubmitted();
+  if (!CheckUsable().ok()) new std::shared_ptr<const OpenedDevice>(opened_);
   for (Queue& queue : queues_)
-    if (!CheckProcess().ok()) queue.handle = nullptr;
+    if (!CheckUsable().ok()) queue.handle = nullptr;
   for (Queue& queue : queues_)
     if (queue.handle) table().queue_close(std::exchange(queue.handle, nullptr));
   ReleaseDone();
@@ -98,7 +106,7 @@ Accelerator::~Accelerator() {
 }
 
 absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t bytes) {
-  RETURN_IF_ERROR(CheckProcess());
+  RETURN_IF_ERROR(CheckUsable());
   HostCall call;
   keel_segment segment{};
   segment.kind = kind;
@@ -115,15 +123,15 @@ absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t byt
 }
 
 void Accelerator::FreeSegment(const keel_segment& segment) {
-  if (CheckProcess().ok()) table().segment_free(handle(), &segment);
+  if (CheckUsable().ok()) table().segment_free(handle(), &segment);
 }
 
 void Accelerator::FreeRecording(keel_recording recording) {
-  if (recording && CheckProcess().ok()) table().recording_free(handle(), recording);
+  if (recording && CheckUsable().ok()) table().recording_free(handle(), recording);
 }
 
 absl::StatusOr<keel_segment> Accelerator::WrapSegment(uint32_t kind, void* memory, uint64_t bytes) {
-  RETURN_IF_ERROR(CheckProcess());
+  RETURN_IF_ERROR(CheckUsable());
   keel_segment segment{};
   HostCall call;
   RETURN_IF_ERROR(
@@ -136,7 +144,7 @@ absl::StatusOr<keel_segment> Accelerator::WrapSegment(uint32_t kind, void* memor
 }
 
 void Accelerator::UnwrapSegment(const keel_segment& segment) {
-  if (CheckProcess().ok()) table().segment_unwrap(handle(), &segment);
+  if (CheckUsable().ok()) table().segment_unwrap(handle(), &segment);
 }
 
 void Accelerator::ReleaseWhenDone(std::list<Foreign>& memory) {
@@ -231,7 +239,7 @@ absl::Status Accelerator::Flush(int queue, uint64_t batch) {
 absl::Status Accelerator::HostWait(int queue, uint64_t batch) {
   constexpr uint64_t kSlice = 10'000'000;  // nanoseconds
   if (KnownDone(queue, batch)) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckProcess());
+  RETURN_IF_ERROR(CheckUsable());
   RETURN_IF_ERROR(Flush(queue, batch));
   uint64_t ticket = TicketOf(queue, batch);
   if (!ticket) return absl::OkStatus();
@@ -243,6 +251,7 @@ absl::Status Accelerator::HostWait(int queue, uint64_t batch) {
     MarkDone(queue, [&](const Pending& ticket) { return ticket.batch <= batch; });
     queues_[queue].waited = batch;
   }
+  stopped_ = rc == KEEL_CANCELLED;
   if (rc == KEEL_CANCELLED)
     return Error(absl::StatusCode::kCancelled, "cancelled while waiting for device ", name());
   return Finish(call, rc, "host_wait");
@@ -253,10 +262,27 @@ absl::Status Accelerator::HostWait(const Batches& batches) {
   return absl::OkStatus();
 }
 
-absl::Status Accelerator::FinishWork(const Batches& batches) {
-  auto never = [] { return false; };
-  CancellableWaits whole(never);
-  return HostWait(batches);
+// Batch by batch: each that is done is progress.
+void Accelerator::FinishBatches(const Batches& batches, bool may_give_up) {
+  for (int q = 0; q < kQueues; q++)
+    for (uint64_t batch = queues_[q].done + 1; batch <= batches.of[q]; batch++) {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(kGraceSeconds);
+      auto over = [&] { return may_give_up && std::chrono::steady_clock::now() >= end; };
+      CancellableWaits whole(over);
+      absl::Status status = HostWait(q, batch);
+      if (absl::IsCancelled(status)) given_up_ = true;
+      if (!status.ok()) return;
+    }
+}
+
+void Accelerator::FinishWork(const Batches& batches) { FinishBatches(batches, stopped_); }
+
+// Queues wait for each other, so none is closed before all are idle.
+void Accelerator::FinishSubmitted() {
+  Batches submitted;
+  for (int q = 0; q < kQueues; q++)
+    if (queues_[q].handle) submitted.of[q] = queues_[q].open - 1;
+  FinishBatches(submitted, true);
 }
 
 absl::Status Accelerator::LimitRunsInFlight() {
@@ -295,7 +321,7 @@ bool Accelerator::IsDone(int queue, uint64_t batch) {
   if (KnownDone(queue, batch)) return true;
   uint64_t done = 0;
   HostCall call;
-  if (table().query && queues_[queue].handle && CheckProcess().ok() &&
+  if (table().query && queues_[queue].handle && CheckUsable().ok() &&
       table().query(queues_[queue].handle, &done) == KEEL_OK)
     MarkDone(queue, [&](const Pending& ticket) { return ticket.what <= done; });
   return KnownDone(queue, batch);
@@ -311,7 +337,7 @@ Batches Accelerator::Done() {
 }
 
 absl::Status Accelerator::WaitForAll() {
-  RETURN_IF_ERROR(CheckProcess());
+  RETURN_IF_ERROR(CheckUsable());
   Batches last;
   for (int q = 0; q < kQueues; q++) {
     if (!queues_[q].handle) continue;

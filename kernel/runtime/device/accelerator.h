@@ -94,8 +94,11 @@ class Accelerator : public SegmentSource,
   Stager& stager() { return *stager_; }
   FaultSlots& fault_slots() { return *fault_slots_; }
 
-  // KEEL_UNAVAILABLE in a child forked after the device was opened: drivers do not support that.
-  absl::Status CheckProcess() const;
+  // KEEL_UNAVAILABLE in a child forked after the device was opened, which drivers do not support, and once
+  // the device was given up.
+  absl::Status CheckUsable() const;
+  // Whether its work did not end: then its memory and launches stay until the process ends.
+  bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
   bool Records() const { return table().record_begin; }
   bool HasTimestamps() const { return table().timestamp; }
   void FreeRecording(keel_recording recording);  // the work of its replays is done
@@ -117,8 +120,9 @@ class Accelerator : public SegmentSource,
   bool IsDrained(int queue) const { return queues_[queue].waited.load() == queues_[queue].open.load() - 1; }
   // The batches that cover all work encoded so far, submitted or not.
   Batches Encoded() const;
-  // For a wait that must not be cancelled, because memory or launches are freed after it.
-  absl::Status FinishWork(const Batches& batches);
+  // For a wait that must not be cancelled, because memory or launches are freed after it. Gives the device up
+  // if a run was stopped and a batch is not done some seconds later.
+  void FinishWork(const Batches& batches);
   // Waits until few enough batches of the compute queue are in flight to begin another run. Settles, oldest
   // first, the outcomes of runs that are done: chains of outcomes stay as short as the work in flight.
   absl::Status LimitRunsInFlight();
@@ -156,6 +160,8 @@ class Accelerator : public SegmentSource,
   static absl::StatusOr<std::shared_ptr<Accelerator>> Make(std::shared_ptr<const OpenedDevice> opened);
   absl::Status ReadInfo();
   absl::Status OpenQueues();
+  void FinishBatches(const Batches& batches, bool may_give_up);
+  void FinishSubmitted();
   void AddTicket(int queue, uint64_t ticket);
   uint64_t TicketOf(int queue, uint64_t batch);  // 0: the batch is done
   void SettleDone();
@@ -173,6 +179,8 @@ class Accelerator : public SegmentSource,
   std::unique_ptr<Pool> pool_, params_;
   std::unique_ptr<Stager> stager_;
   std::unique_ptr<FaultSlots> fault_slots_;
+  std::atomic<bool> stopped_{false};  // whether the last wait was cancelled
+  std::atomic<bool> given_up_{false};
   Mutex unsettled_mutex_;
   std::deque<std::weak_ptr<Settleable>> unsettled_;  // oldest first
   std::atomic<bool> any_unsettled_{false};

@@ -174,7 +174,7 @@ absl::StatusOr<ArrayRef> CopyAcross(Accelerator& to, keel_array* array) {
   UsedOnFailure use{{&made, 1}};
   absl::Status copied = CopyNow(to, *made->device_block(), *from.home, from.place(), array->bytes());
   // A copy that was encoded before the failure may still read the source, which its own device cannot know.
-  if (!copied.ok() && !absl::IsUnimplemented(copied)) to.FinishWork(to.Encoded()).IgnoreError();
+  if (!copied.ok() && !absl::IsUnimplemented(copied)) to.FinishWork(to.Encoded());
   RETURN_IF_ERROR(copied);
   use.failed = false;
   return made;

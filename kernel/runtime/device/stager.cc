@@ -93,7 +93,7 @@ absl::StatusOr<bool> Stager::CopyDirectly(uint32_t kind, void* host, DeviceAddre
     const keel_segment& segment;
     bool done = false;
     ~Unwrap() {
-      if (!done) device.FinishWork(device.Encoded()).IgnoreError();
+      if (!done) device.FinishWork(device.Encoded());
       device.UnwrapSegment(segment);
     }
   } unwrap{device_, *wrapped};
@@ -114,7 +114,7 @@ absl::StatusOr<bool> Stager::CopyDirectly(uint32_t kind, void* host, DeviceAddre
 absl::StatusOr<uint64_t> Stager::Submit() { return Encoder(device_, KEEL_QUEUE_TRANSFER).Submit(); }
 
 absl::Status Stager::Upload(std::span<const UploadPart> parts, uint64_t* batch) {
-  RETURN_IF_ERROR(device_.CheckProcess());
+  RETURN_IF_ERROR(device_.CheckUsable());
   bool pending = false;
   for (const UploadPart& part : parts) {
     ASSIGN_OR_RETURN(bool copied,
@@ -172,7 +172,7 @@ absl::Status Stager::FinishChunk(Chunks* chunks) {
 // Two whole chunks are in flight, so that the device copies one while the host copies the other.
 absl::Status Stager::Download(std::span<const DownloadPart> parts, const Batches& after) {
   const uint64_t computed = after.of[KEEL_QUEUE_COMPUTE], uploaded = after.of[KEEL_QUEUE_TRANSFER];
-  RETURN_IF_ERROR(device_.CheckProcess());
+  RETURN_IF_ERROR(device_.CheckUsable());
   RETURN_IF_ERROR(device_.Flush(KEEL_QUEUE_COMPUTE, computed));
   if (!device_.IsDone(KEEL_QUEUE_COMPUTE, computed))
     RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, computed));

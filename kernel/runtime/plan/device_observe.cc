@@ -69,7 +69,7 @@ absl::Status DeviceRunner::EncodeTimed() {
     keel_segment segment;
     bool done = false;
     ~Times() {
-      if (!done) device.FinishWork(device.Encoded()).IgnoreError();
+      if (!done) device.FinishWork(device.Encoded());
       device.FreeSegment(segment);
     }
   };

@@ -293,10 +293,15 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
   auto over = [this] { return stop_->load(std::memory_order_relaxed) || (limit_ && limit_->Over()); };
   CancellableWaits waits(over);
   absl::Status status = EncodeRun(feeds, out, observe, shared);
-  const size_t at = status.ok() ? lowered_.steps.size() - 1 : frame_->failed_step();
-  if (status.ok()) status = Finish(out, observe);
-  if (absl::IsCancelled(status) && over())
+  const bool encoded = status.ok();
+  const size_t at = encoded ? lowered_.steps.size() - 1 : frame_->failed_step();
+  if (encoded) status = Finish(out, observe);
+  if (absl::IsCancelled(status) && over()) {
     status = Stopped(lowered_.steps.empty() ? "" : lowered_.steps[at].name, options_);
+    if (encoded)
+      status = Reword(status, absl::StrCat(status.message(), ", before device ", device_.name(),
+                                           " had finished the work"));
+  }
   outcome_.reset();
   limit_.reset();
   return status;
@@ -304,7 +309,7 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
 
 DevicePool::~DevicePool() {
   idle.Clear();
-  device->FinishWork({{batch.load(), 0}}).IgnoreError();
+  device->FinishWork({{batch.load(), 0}});
   device->FreeRecording(recording.load());
   device->params().Free(params, {});
 }
@@ -315,7 +320,7 @@ absl::Status RunOnDevice(const std::shared_ptr<const Lowered>& shared, Binding& 
                          const PlanOptions& options, std::span<keel_array* const> feeds,
                          std::span<ArrayRef> out, Observe observe, void* arg, const Deadline* end) {
   const Lowered& lowered = *shared;
-  RETURN_IF_ERROR(lowered.accelerator->CheckProcess());
+  RETURN_IF_ERROR(lowered.accelerator->CheckUsable());
   for (size_t i = 0; i < feeds.size(); i++)
     if (feeds[i]->device_block() && feeds[i]->device_block()->home != lowered.accelerator)
       return Annotate(Error(absl::StatusCode::kFailedPrecondition, "feed \"",

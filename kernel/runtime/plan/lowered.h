@@ -15,19 +15,20 @@
 
 namespace keel {
 
-// A prepared node. The destructor releases the state of the device.
+class Accelerator;  // kernel/runtime/device
+
+// A prepared node. The destructor releases the state of the device, unless that was given up: its work may
+// still use the state.
 struct Launch {
   keel_launch launch{};
   keel_dev dev = nullptr;
+  std::shared_ptr<Accelerator> accelerator;  // null: host memory, or a launch of the kernel
   Launch() = default;
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
-  ~Launch() {
-    if (launch.release) launch.release(dev, launch.state);
-  }
+  ~Launch();
 };
 
-class Accelerator;       // kernel/runtime/device
 struct Core;             // core.h
 struct DeviceConstants;  // device_constants.h
 

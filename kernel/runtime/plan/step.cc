@@ -41,6 +41,10 @@ int64_t Count(const keel_tensor& t) {
 
 }  // namespace
 
+Launch::~Launch() {
+  if (launch.release && !(accelerator && accelerator->given_up())) launch.release(dev, launch.state);
+}
+
 absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
                                    std::span<const int64_t> symbols) {
   keel_node node;
@@ -72,6 +76,7 @@ absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const St
                                                 const keel_node& node) {
   auto launch = std::make_shared<Launch>();
   ASSIGN_OR_RETURN(launch->dev, device.Open());
+  launch->accelerator = lowered.accelerator;
   const keel_impl& impl = step.impl->table;
   if (impl.prepare) {
     keel_launch made{};
