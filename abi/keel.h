@@ -1,7 +1,7 @@
 /* keel.h: for programs that run graphs, and for language bindings: all plain C functions of libkeel.
  *
  * Read keel_base.h (tensors, dtypes, status codes) and keel_handle.h (the rules of all functions) first, then
- * the families that you need. A whole program is sdk/examples/run.c. */
+ * the families that you need. A whole program is share/doc/keel/sdk/examples/run.c. */
 #ifndef KEEL_H
 #define KEEL_H
 #include "keel_base.h"

@@ -2,7 +2,8 @@
  * keel.h.
  *
  * keel_trace_cond, _switch, _while and _scan take blocks: functions that are parts of the program.
- * keel_body_begin and keel_body_end do the same without functions. An example is sdk/examples/loop.c. */
+ * keel_body_begin and keel_body_end do the same without functions. An example is
+ * share/doc/keel/sdk/examples/loop.c. */
 #ifndef KEEL_CONTROL_H
 #define KEEL_CONTROL_H
 #include "keel_handle.h"

@@ -2,7 +2,8 @@
  * KEEL_PLUGIN.
  *
  * Read keel_host.h (the functions that Keel offers a plugin) and, for devices, keel_impl.h and keel_device.h;
- * here are importers, passes and the table of the plugin itself. A whole plugin is sdk/examples/hello.c.
+ * here are importers, passes and the table of the plugin itself. A whole plugin is
+ * share/doc/keel/sdk/examples/hello.c.
  * Tables are constant data that live until the library is unloaded. Exceptions, longjmp, and changes of the
  * locale or the floating-point environment must not leave a plugin's function. */
 #ifndef KEEL_PLUGIN_H
@@ -62,7 +63,7 @@ KEEL_SEALED(keel_pass, run);
 /* ---- the plugin */
 typedef struct keel_plugin {
   uint32_t struct_size, abi_minor, draft, build;
-  const char* name; /* lower case, digits and '-'; the file is keel-NAME.so */
+  const char* name; /* lower case, digits, '-' and '_'; the file is keel-NAME.so */
   const char* version;
   const char* about;                       /* one line */
   KEEL_NULLABLE const keel_device* device; /* NULL: none */

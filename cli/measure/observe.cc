@@ -74,10 +74,12 @@ std::string seen_title(const Seen& seen) {
                      seen.op, seen.impl);
 }
 
+// Several arrays are shown together, so that fewer elements of each are read.
 void print_values(const char* title, const NamedArrays& arrays) {
+  constexpr int64_t kWhole = 64;
   fmt::print("{}:\n", title);
   for (const auto& [name, array] : arrays)
-    fmt::print("{}: {}\n{}\n", name, type_text(array.tensor()), array_text(array));
+    fmt::print("{}: {}\n{}\n", name, type_text(array.tensor()), array_text(array, kWhole));
 }
 
 Json seen_json(const Seen& seen) {

@@ -28,10 +28,10 @@ std::string format_element(T v) {
 
 class Printer {
  public:
-  explicit Printer(const keel::Array& array)
+  Printer(const keel::Array& array, int64_t whole)
       : array_(array),
         shape_(array.shape()),
-        edge_(array.size() > 1000 ? 3 : array.size()),
+        edge_(array.size() > whole ? 3 : array.size()),
         room_(terminal_width(stdout)) {
     keel_dt dtype = array.dtype();
     size_ = keel::dtype_size(dtype);
@@ -92,7 +92,7 @@ class Printer {
 
 }  // namespace
 
-std::string array_text(const keel::Array& array) { return Printer(array).text(); }
+std::string array_text(const keel::Array& array, int64_t whole) { return Printer(array, whole).text(); }
 
 nlohmann::ordered_json array_json(const keel::Array& array) {
   nlohmann::ordered_json data = nlohmann::ordered_json::array();

@@ -10,8 +10,8 @@
 namespace cli {
 
 using keel::type_text;  // "f32[2, 3]"
-// "[[1, 2]\n [3, 4]]"; arrays of more than 1000 elements show the first and last three along each dim.
-std::string array_text(const keel::Array& array);
+// "[[1, 2]\n [3, 4]]"; arrays of more elements than `whole` show the first and last three along each dim.
+std::string array_text(const keel::Array& array, int64_t whole = 1000);
 // {"dtype": "f32", "shape": [2], "data": [1, "nan"]}: row-major; NaN and infinities as strings.
 nlohmann::ordered_json array_json(const keel::Array& array);
 void print_json(const nlohmann::ordered_json& json);

@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "guard.h"
 #include "recording.h"
+#include "sdk/plugin/guard.h"
 
 namespace vulkan {
 namespace {
@@ -36,7 +36,7 @@ void Relocate(keel_recording r, const keel_call* call, const uint64_t* addresses
   }
 }
 
-// KEEL_VULKAN_PLANT=prepare or run: the first one throws, for the test of guard.h.
+// KEEL_VULKAN_PLANT=prepare or run: the first one throws, for the test of sdk/plugin/guard.h.
 void ThrowIfPlanted(const char* where) {
   static const std::string planted = settings().plant;
   static std::atomic<bool> thrown = false;
@@ -94,7 +94,7 @@ keel_rc Finish(const keel_host* host, const keel_node* node, const Work& work, k
   state->op = Kept(host->node_op(node));
   launch->state = state;
   launch->release = Release;
-  launch->run = Guarded<Run>;
+  launch->run = keel::plugin::Guarded<Run>;
   launch->scratch_bytes = work.scratch_bytes;
   launch->param_bytes = 8 * (Addresses(n_in, n_out) + 1) + work.all_numbers.size();
   return KEEL_OK;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "choice.h"
+#include "sdk/plugin/disk_cache.h"
 
 namespace vulkan {
 namespace {
@@ -96,13 +97,6 @@ bool IsSet(const char* name) {
   return !value.empty() && value != "0";
 }
 
-std::string CacheFolder() {
-  if (Variable("KEEL_VULKAN_CACHE") == "0") return "";
-  const std::string cache = Variable("XDG_CACHE_HOME"), home = Variable("HOME");
-  if (cache.starts_with('/')) return cache + "/keel";
-  return home.starts_with('/') ? home + "/.cache/keel" : "";
-}
-
 }  // namespace
 
 const Settings& settings() {
@@ -110,7 +104,7 @@ const Settings& settings() {
     Settings s;
     s.library = Variable("KEEL_VULKAN_LIBRARY");
     s.devices = Variable("KEEL_VULKAN_DEVICES");
-    s.cache = CacheFolder();
+    if (Variable("KEEL_VULKAN_CACHE") != "0") s.cache = keel::plugin::cache_folder();
     s.plant = Variable("KEEL_VULKAN_PLANT");
     s.validate = IsSet("KEEL_VULKAN_VALIDATE");
     s.gpu_assisted = Variable("KEEL_VULKAN_VALIDATE") == "gpu";

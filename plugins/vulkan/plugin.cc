@@ -1,5 +1,4 @@
 // plugin.cc: the device table and the table of impls.
-#include "guard.h"
 #include "ops/shader_op.h"
 #include "recording.h"
 #include "sdk/plugin/table.h"
@@ -8,7 +7,7 @@ namespace vulkan {
 namespace {
 
 uint32_t Count(const keel_host* host) {
-  SetHost(host);
+  keel::plugin::guard_host = host;
   if (!vk().why.empty()) host->fail(KEEL_UNAVAILABLE, vk().why.c_str());
   return static_cast<uint32_t>(vk().devices.size());
 }

@@ -22,6 +22,14 @@
 
 namespace keel::plugin {
 
+// The user's folder for caches of Keel, or "": only absolute paths count, as in the XDG base directory
+// specification.
+inline std::string cache_folder() {
+  const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+  if (cache && cache[0] == '/') return std::string(cache) + "/keel";
+  return home && home[0] == '/' ? std::string(home) + "/.cache/keel" : "";
+}
+
 class DiskCache {
  public:
   // folder "": nothing is kept. most_bytes: of all files; the oldest ones are removed.

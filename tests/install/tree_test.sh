@@ -11,7 +11,7 @@ prefix=$work/moved
 for file in bin/keel lib/libkeel.so lib/keel/plugins/keel-cpu.so lib/keel/plugins/libkdnn.so.3 lib/keel/plugins/libkomp.so.1 \
   include/keel/keel.h include/keel/keel.hpp lib/pkgconfig/keel.pc lib/cmake/keel/keel-config.cmake share/doc/keel/abi/README.md \
   share/man/man1/keel.1 share/man/man1/keel-run.1 share/bash-completion/completions/keel share/zsh/site-functions/_keel \
-  share/fish/vendor_completions.d/keel.fish share/doc/keel/docs/index.md share/doc/keel/examples/run.c; do
+  share/fish/vendor_completions.d/keel.fish share/doc/keel/docs/index.md share/doc/keel/sdk/examples/run.c; do
   [ -e "$prefix/$file" ] || fail "$file is not installed"
 done
 if [ -e "$build/abi.json" ] && [ ! -e "$prefix/share/keel/abi.json" ]; then fail "share/keel/abi.json is not installed"; fi

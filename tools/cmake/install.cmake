@@ -11,8 +11,9 @@ install(DIRECTORY abi/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/keel" COMPONENT 
 install(DIRECTORY sdk/plugin/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/keel/plugin" COMPONENT development FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY docs DESTINATION "${documents}" COMPONENT development PATTERN conf.py EXCLUDE PATTERN notes EXCLUDE)
 install(FILES abi/README.md abi/FILE.md abi/graph.fbs DESTINATION "${documents}/abi" COMPONENT development)
+install(FILES sdk/plugin/README.md DESTINATION "${documents}/sdk/plugin" COMPONENT development)
 install(FILES sdk/cpp/keel/README.md DESTINATION "${documents}/sdk/cpp/keel" COMPONENT development)
-install(DIRECTORY sdk/examples DESTINATION "${documents}" COMPONENT development
+install(DIRECTORY sdk/examples DESTINATION "${documents}/sdk" COMPONENT development
   PATTERN CMakeLists.txt EXCLUDE PATTERN "*.py[co]" EXCLUDE PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/build/docs/html" DESTINATION "${documents}" COMPONENT development OPTIONAL) # tools/docs
 

@@ -143,7 +143,9 @@ absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step) {
 
 absl::Status NameDevice(const Lowered& lowered, const absl::Status& status) {
   if (!lowered.accelerator) return status;
-  return Reword(status, absl::StrCat("device ", lowered.device->name(), ": ", status.message()));
+  absl::Status named = Reword(status, absl::StrCat("device ", lowered.device->name(), ": ", status.message()));
+  if (!absl::IsUnimplemented(named)) return named;
+  return Annotate(named, kErrorHint, "run on another device, or name one as fallback");
 }
 
 absl::Status Stopped(const std::string& after, uint32_t timeout_ms) {

@@ -23,6 +23,7 @@ namespace {
 constexpr char kSystemFolder[] = "/usr/lib/keel/plugins";
 constexpr uint32_t kMaxDevices = 256;
 constexpr char kSource[] = "given path";
+constexpr char kPrefix[] = "keel-";  // of the files of plugins
 
 std::string FolderOfLibkeel() {
   Dl_info info;
@@ -34,7 +35,7 @@ std::string FolderOfLibkeel() {
 
 std::string PluginNameOf(const std::string& path) {
   std::string name = std::filesystem::path(path).stem().string();
-  return name.rfind("keel-", 0) == 0 ? name.substr(5) : name;
+  return absl::StartsWith(name, kPrefix) ? name.substr(strlen(kPrefix)) : name;
 }
 
 bool MatchesAny(const char* globs, const std::string& name) {
@@ -92,8 +93,11 @@ void Registry::ScanFolder(const std::string& folder, const std::string& source) 
   std::vector<std::string> files, rules;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::string file = it->path().filename().string();
-    if (file.rfind("keel-", 0) == 0 && file.size() > 8 && (IsRules(file) || absl::EndsWith(file, ".so")))
+    if (!IsRules(file) && !absl::EndsWith(file, ".so")) continue;
+    if (absl::StartsWith(file, kPrefix))
       (IsRules(file) ? rules : files).push_back(it->path().string());
+    else
+      Record(it->path().string(), source, Verdict::kSkipped, "its name does not begin with \"keel-\"");
   }
   if (error)
     return Record(folder, source, Verdict::kSkipped, absl::StrCat("cannot be listed: ", error.message()));
@@ -221,6 +225,9 @@ absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
   absl::Status error =
       NotFound(fault, name, "\"; available devices: ", names.empty() ? "none" : absl::StrJoin(names, ", "));
   if (!why.empty()) return Annotate(error, kErrorHint, absl::StrCat("plugin ", wanted, ": no device: ", why));
+  for (const Attempt& attempt : attempts_)
+    if (attempt.verdict != Verdict::kLoaded && PluginNameOf(attempt.path) == wanted)
+      return Annotate(error, kErrorHint, absl::StrCat(attempt.path, " was not loaded: ", attempt.reason));
   return Annotate(error, kErrorHint,
                   names.empty()
                       ? "load plugins first (keel_plugin_load); `keel doctor` shows where they are searched"
@@ -274,6 +281,14 @@ std::vector<Pass> Registry::Passes() {
   return passes_;
 }
 
+// The ops for which a plugin has impls, but which no plugin defines.
+std::string Registry::UnknownOps(const Plugin& plugin) const {
+  std::string names;
+  for (const auto& [op, rows] : plugin.impls)
+    if (!catalogue_->Find(op, 0).ok()) absl::StrAppend(&names, names.empty() ? "" : ", ", op);
+  return names.empty() ? "" : absl::StrCat(", has impls for ops that no plugin defines: ", names);
+}
+
 std::vector<Attempt> Registry::Attempts() {
   std::lock_guard lock(mutex_);
   for (Loaded& loaded : plugins_) {
@@ -282,7 +297,8 @@ std::vector<Attempt> Registry::Attempts() {
     for (Attempt& attempt : attempts_)
       if (attempt.plugin == &plugin)
         attempt.reason = absl::StrCat(plugin.name, plugin.version.empty() ? "" : " ", plugin.version,
-                                      loaded.why.empty() ? "" : ", no device: ", loaded.why);
+                                      loaded.why.empty() ? "" : ", no device: ", loaded.why,
+                                      UnknownOps(plugin));
   }
   return attempts_;
 }

@@ -139,6 +139,7 @@ class Registry {
   };
   static std::vector<std::unique_ptr<Device>>& Count(Loaded& loaded);
   void ScanFolder(const std::string& folder, const std::string& source);
+  std::string UnknownOps(const Plugin& plugin) const;
   void Record(const std::string& path, const std::string& source, Verdict verdict, const std::string& reason);
   static absl::Status Refuse(Attempt* attempt, const absl::Status& why);
   absl::StatusOr<const Plugin*> OpenFile(const std::string& path);

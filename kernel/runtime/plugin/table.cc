@@ -57,6 +57,9 @@ absl::Status ReadImpls(const keel_plugin& t, Plugin* plugin) {
     if (!impl.table.op || !impl.table.op[0]) return Invalid("impl ", i, " names no op");
     if (!impl.table.run && !impl.table.prepare)
       return Invalid("impl ", i, " (\"", impl.table.op, "\") has neither run nor prepare");
+    if (!impl.table.ver_max || impl.table.ver_min > impl.table.ver_max)
+      return Invalid("impl ", i, " (\"", impl.table.op, "\") is for versions ", impl.table.ver_min, " to ",
+                     impl.table.ver_max, " of the op, which begin at 1");
     RETURN_IF_ERROR(ParseTypes(impl.table.types, &impl));
     std::vector<Impl>& rows = plugin->impls[impl.table.op];
     auto place = std::find_if(rows.begin(), rows.end(),

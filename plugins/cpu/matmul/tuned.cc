@@ -47,9 +47,8 @@ std::string Variable(const char* name) {
 
 std::string Path() {
   if (secure_getenv("KEEL_CPU_TUNED") != nullptr) return Variable("KEEL_CPU_TUNED");
-  const std::string cache = Variable("XDG_CACHE_HOME"), home = Variable("HOME");
-  if (cache.empty() && home.empty()) return "";
-  return (cache.empty() ? home + "/.cache" : cache) + "/keel/cpu-products-" + NameOf(UsedIsa());
+  const std::string folder = keel::plugin::cache_folder();
+  return folder.empty() ? "" : folder + "/cpu-products-" + NameOf(UsedIsa());
 }
 
 // What the times depend on.

@@ -35,8 +35,8 @@ void Attention(Op& op) {
   const keel_tensor q = op.In(0), v = op.In(2), y = op.Out(0);
   const double scale = op.Float("scale");
   AttentionNumbers n = {};
-  n.rows = DimFromEnd(y, 2), n.columns = DimFromEnd(v, 2), n.depth = DimFromEnd(q, 1),
-  n.width = DimFromEnd(y, 1);
+  n.rows = dim_from_end(y, 2), n.columns = dim_from_end(v, 2), n.depth = dim_from_end(q, 1),
+  n.width = dim_from_end(y, 1);
   n.scale = BitsOf(q, scale == 0 ? 1 / std::sqrt(static_cast<double>(n.depth)) : scale);
   n.rank = static_cast<uint32_t>(y.ndim - 2);
   n.heads = Product32(y.shape, y.shape + n.rank);
@@ -44,7 +44,7 @@ void Attention(Op& op) {
   n.causal = static_cast<uint32_t>(op.Int("causal")), n.zero_nan = static_cast<uint32_t>(op.Int("zero_nan"));
   n.masked = op.n_in > 3 && op.In(3).dtype.bits;
   if (n.masked) {
-    BroadcastStrides(op.In(3), y, n.of_mask);
+    broadcast_strides(op.In(3), y, n.of_mask);
     n.mask_row = n.of_mask[n.rank], n.mask_column = n.of_mask[n.rank + 1];
   }
   const uint32_t blocks = CeilDiv(n.width, 32), groups = CeilDiv(n.rows, kRows);

@@ -44,7 +44,7 @@ void FinishView(Op& op, const View& view) {
 
 void Copy(Op& op) {
   View view;
-  RowMajor(op.Out(0), view.strides);
+  row_major(op.Out(0), view.strides);
   op.work.copies = true;
   FinishView(op, view);
 }
@@ -53,7 +53,7 @@ void Fill(Op& op) { FinishView(op, {}); }
 void Transpose(Op& op) {
   const auto perm = op.List("perm");
   int64_t strides[KEEL_MAX_RANK];
-  RowMajor(op.In(0), strides);
+  row_major(op.In(0), strides);
   View view;
   for (size_t i = 0; i < perm.size(); i++) view.strides[i] = strides[perm[i]];
   FinishView(op, view);
@@ -62,7 +62,7 @@ void Transpose(Op& op) {
 void Broadcast(Op& op) {
   const keel_tensor x = op.In(0), y = op.Out(0);
   int64_t strides[KEEL_MAX_RANK];
-  RowMajor(x, strides);
+  row_major(x, strides);
   View view;
   for (int i = 0; i < x.ndim; i++)
     if (x.shape[i] != 1) view.strides[y.ndim - x.ndim + i] = strides[i];
@@ -72,7 +72,7 @@ void Broadcast(Op& op) {
 void Slice(Op& op) {
   const auto start = op.List("start"), step = op.List("step");
   int64_t strides[KEEL_MAX_RANK];
-  RowMajor(op.In(0), strides);
+  row_major(op.In(0), strides);
   View view;
   for (size_t i = 0; i < start.size(); i++) {
     view.start += start[i] * strides[i];
@@ -84,7 +84,7 @@ void Slice(Op& op) {
 void Reverse(Op& op) {
   const keel_tensor x = op.In(0);
   View view;
-  RowMajor(x, view.strides);
+  row_major(x, view.strides);
   for (int64_t axis : op.List("axes")) {
     view.start += (x.shape[axis] - 1) * view.strides[axis];
     view.strides[axis] = -view.strides[axis];
@@ -96,7 +96,7 @@ void Reverse(Op& op) {
 CopyNumbers Dims(Op& op) {
   const keel_tensor x = op.In(0), y = op.Out(0);
   int64_t strides[KEEL_MAX_RANK];
-  RowMajor(x, strides);
+  row_major(x, strides);
   CopyNumbers n;
   n.rank = static_cast<uint32_t>(y.ndim);
   for (int i = 0; i < y.ndim; i++) {

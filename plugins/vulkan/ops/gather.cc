@@ -13,7 +13,7 @@ struct GatherNumbers {
   // Bounds and strides of x from dim `first` on.
   void Indexed(const keel_tensor& x, int64_t first) {
     int64_t steps[KEEL_MAX_RANK];
-    RowMajor(x, steps);
+    row_major(x, steps);
     for (int64_t d = first; d < x.ndim; d++) {
       bounds[d - first] = static_cast<uint32_t>(x.shape[d]);
       strides[d - first] = static_cast<uint32_t>(steps[d]);

@@ -1,7 +1,6 @@
 // node.cc: see node.h.
 #include "node.h"
 
-#include <algorithm>
 #include <string>
 
 namespace vulkan {
@@ -17,19 +16,6 @@ keel_rc CheckCounts(Node& node) {
     node.rc = node.host->fail(KEEL_UNIMPLEMENTED, text.c_str());
   }
   return node.rc;
-}
-
-void RowMajor(const keel_tensor& t, int64_t* strides) {
-  int64_t step = 1;
-  for (int d = t.ndim - 1; d >= 0; step *= t.shape[d--]) strides[d] = step;
-}
-
-void BroadcastStrides(const keel_tensor& t, const keel_tensor& over, uint32_t* strides) {
-  int64_t of[KEEL_MAX_RANK] = {};
-  RowMajor(t, of);
-  std::fill_n(strides, over.ndim, 0);
-  for (int d = 0; d < t.ndim; d++)
-    strides[d + over.ndim - t.ndim] = t.shape[d] == 1 ? 0 : static_cast<uint32_t>(of[d]);
 }
 
 }  // namespace vulkan

@@ -38,7 +38,7 @@ constexpr uint64_t (*kIdentities[])(const keel_tensor&) = {Zero, Zero, One, Lowe
 ReduceNumbers Read(Op& op, const keel_tensor& x) {
   const auto axes = op.List("axes");
   int64_t strides[KEEL_MAX_RANK];
-  RowMajor(x, strides);
+  row_major(x, strides);
   ReduceNumbers n;
   bool last = false;
   for (int i = 0; i < x.ndim; i++) {

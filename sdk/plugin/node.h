@@ -1,0 +1,70 @@
+// node.h: reads the tensors and attributes of a node in match and prepare, and strides of row-major tensors.
+#ifndef KEEL_PLUGIN_NODE_H
+#define KEEL_PLUGIN_NODE_H
+#include <keel/keel_host.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace keel::plugin {
+
+// The first failure is kept in `rc`; later reads return nothing. An omitted operand has dtype.bits 0.
+class Node {
+ public:
+  Node(const keel_host* host, const keel_node* node) : host(host), node(node) {}
+  keel_tensor In(uint32_t i) { return Tensor(host->node_in, i); }
+  keel_tensor Out(uint32_t i) { return Tensor(host->node_out, i); }
+  int64_t Int(const char* name) { return Attribute(name).i; }
+  double Float(const char* name) { return Attribute(name).f; }
+  std::string_view Text(const char* name) {
+    const keel_attr a = Attribute(name);
+    return {static_cast<const char*>(a.p), a.count};
+  }
+  std::span<const int64_t> List(const char* name) {
+    const keel_attr a = Attribute(name);
+    return {static_cast<const int64_t*>(a.p), a.count};
+  }
+
+  const keel_host* host;
+  const keel_node* node;
+  keel_rc rc = KEEL_OK;
+
+ private:
+  using Read = keel_rc (*)(const keel_node*, uint32_t, keel_tensor*);
+  keel_tensor Tensor(Read read, uint32_t i) {
+    keel_tensor t{};
+    const keel_rc got = rc ? rc : read(node, i, &t);
+    if (got != KEEL_NOT_FOUND) rc = got;
+    return t;
+  }
+  keel_attr Attribute(const char* name) {
+    keel_attr a{};
+    if (!rc) rc = host->node_attr(node, name, &a);
+    return a;
+  }
+};
+
+// A dim counted from the end: 1 is the last.
+inline uint32_t dim_from_end(const keel_tensor& t, int from_end) {
+  return static_cast<uint32_t>(t.shape[t.ndim - from_end]);
+}
+
+// In elements. At prepare only: a launch may get other strides.
+inline void row_major(const keel_tensor& t, int64_t* strides) {
+  int64_t step = 1;
+  for (int d = t.ndim - 1; d >= 0; step *= t.shape[d--]) strides[d] = step;
+}
+
+// The same in the dims of `over`, to which t is broadcast: 0 where it has one element or no dim.
+inline void broadcast_strides(const keel_tensor& t, const keel_tensor& over, uint32_t* strides) {
+  int64_t of[KEEL_MAX_RANK] = {};
+  row_major(t, of);
+  std::fill_n(strides, over.ndim, 0);
+  for (int d = 0; d < t.ndim; d++)
+    strides[d + over.ndim - t.ndim] = t.shape[d] == 1 ? 0 : static_cast<uint32_t>(of[d]);
+}
+
+}  // namespace keel::plugin
+#endif
