@@ -113,9 +113,11 @@ Json difference_json(const Difference& d) {
   return out;
 }
 
-void print_difference(const std::optional<Difference>& d, const std::string& good, const std::string& other) {
+void print_difference(const std::optional<Difference>& d, bool differs, const std::string& good,
+                      const std::string& other) {
   if (!d) {
-    fmt::print("no single node of {} differs from {}\n", other, good);
+    fmt::print("no single node of {} differs from {}{}\n", other, good,
+               differs ? " when it runs alone: suspect fused nodes, or the order of work on the device" : "");
     return;
   }
   fmt::print("first diverging node: {} \"{}\" ({})\n", d->seen.index, d->seen.node, d->seen.op);
@@ -171,17 +173,16 @@ int compare_command(const Args& args) {
       {"output", "device", "max|abs|", "max|rel|", "outside", "verdict"}};
   Json outputs = Json::array(), nodes = Json::array();
   std::vector<std::optional<Difference>> differences;
-  bool ok = true;
+  std::vector<bool> same;  // by device after the first
   Interruptible until_done(context);
   std::vector<keel::Array> want = run_on(job, devices[0]);
-  size_t compared = 0;
   for (size_t d = 1; d < devices.size(); d++) {
-    if (!kept_going([&] { ok = compare_outputs(job, devices[d], want, rows, outputs) && ok; })) break;
-    compared++;
+    if (!kept_going([&] { same.push_back(compare_outputs(job, devices[d], want, rows, outputs)); })) break;
     if (!compare_flags.by_node) continue;
     if (!kept_going([&] { differences.push_back(first_difference(job, devices[0], devices[d])); })) break;
     nodes.push_back(differences.back() ? difference_json(*differences.back()) : Json());
   }
+  const bool ok = std::ranges::find(same, false) == same.end();
   if (args.json) {
     Json json{{"schema", "keel.compare/1"}, {"ok", ok}, {"devices", devices}, {"outputs", outputs}};
     if (compare_flags.by_node) json["first_difference"] = nodes;
@@ -189,17 +190,17 @@ int compare_command(const Args& args) {
   } else {
     print_table(rows);
     for (size_t d = 0; d < differences.size(); d++)
-      print_difference(differences[d], devices[0], devices[d + 1]);
+      print_difference(differences[d], !same[d], devices[0], devices[d + 1]);
   }
   if (interrupted())
-    return report_interrupted("compare", static_cast<int64_t>(compared),
+    return report_interrupted("compare", static_cast<int64_t>(same.size()),
                               static_cast<int64_t>(devices.size() - 1), "devices");
   return ok ? kOk : kCheckFailed;
 }
 
 const Command kCompare("compare", "Run a graph on several devices and compare the results",
                        {file_argument, input_flags, devices_flag, cpu_flags, entry_flag, tolerance_flags,
-                        nodes_flag, pass_flags},
+                        nodes_flag, time_limit_flag, pass_flags},
                        compare_command);
 
 }  // namespace

@@ -231,8 +231,9 @@ void print_report(const Json& json) {
       "{} on {}, {} threads: {:.4g} ms per run (median of {}); observed, its {} launches take {:.4g} ms\n",
       cell(json.at("file")), cell(json.at("device")), cell(json.at("threads")), number("run_ms"),
       cell(json.at("n")), json.at("nodes").size(), number("launches_ms")));
-  print_text(fmt::format("{}\nmeasured roofline: {:.4g} GFLOP/s, {:.3g} GB/s of memory\n\n",
-                         distortion_text(json), roof.at("gflops").get<double>(),
+  const double gflops = roof.at("gflops").get<double>();
+  print_text(fmt::format("{}\nmeasured roofline: {} GFLOP/s, {:.3g} GB/s of memory\n\n",
+                         distortion_text(json), std::isnan(gflops) ? "?" : fmt::format("{:.4g}", gflops),
                          roof.at("gbytes").get<double>()));
   print_rows(json.at("ops"), "op", "launches", roof);
   fmt::print("\n");

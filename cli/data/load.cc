@@ -257,8 +257,9 @@ std::string pick_device(const keel::Context& context, const std::string& name) {
   } catch (const keel::Error& e) {
     std::vector<std::string> devices = at(Stage::kDevice, [&] { return context.devices(); });
     if (name.empty() && devices.size() == 1) return devices[0];
-    std::string hint = name.empty() && !devices.empty() ? "choose with -d DEVICE" : closest(name, devices);
-    throw Fail(kDevice, e.what(), hint.empty() ? e.hint() : hint);
+    if (name.empty() && !devices.empty()) throw Fail(kDevice, e.what(), "choose with -d DEVICE");
+    const std::string hint = closest(name, devices);
+    throw Fail(kDevice, e.what(), hint.empty() ? e.hint() : hint + " " + e.hint());
   }
 }
 

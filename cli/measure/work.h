@@ -27,7 +27,7 @@ double flops_of(const Operands& operands);
 // Measured limits with these threads (1 or more): the device's throughput on large f32 products; the host's
 // memory bandwidth (two reads, one write, larger than all caches).
 struct Roofline {
-  double gflops = 0, gbytes = 0;  // a second
+  double gflops = 0, gbytes = 0;  // a second; NaN: the device computes no products
 };
 Roofline measure_roofline(const keel::Context& context, const std::string& device, int threads);
 

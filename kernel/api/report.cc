@@ -124,7 +124,7 @@ std::string ImplFor(const Device& device, const std::vector<Impl>* rows, const O
   const char* why = WhyLacking(device, op, types);
   if (rows && !why)
     for (const Impl& impl : *rows)
-      if (Supports(impl, OpVersion(op), types))
+      if (Supports(impl, op, types))
         return absl::StrCat(impl.table.name ? impl.table.name : impl.plugin->name,
                             impl.table.flags & KEEL_IMPL_THREAD_BITS ? " (other threads, other bits)" : "");
   if (IsControl(op) || IsCore(op)) return "core";

@@ -105,6 +105,10 @@ std::vector<ResultInfo> OpResults(const OpDef& def) {
   return out;
 }
 
+bool HasTypeVariable(const OpDef& def, std::string_view name) {
+  return std::any_of(def.types.begin(), def.types.end(), [&](const auto& v) { return v.name == name; });
+}
+
 std::vector<std::pair<std::string, std::vector<DType>>> OpTypes(const OpDef& def) {
   std::vector<std::pair<std::string, std::vector<DType>>> out;
   for (const auto& v : def.types) {

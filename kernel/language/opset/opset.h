@@ -139,6 +139,7 @@ std::vector<AttrInfo> OpAttrs(const OpDef&);
 std::vector<ResultInfo> OpResults(const OpDef&);
 // The dtypes allowed for each type variable.
 std::vector<std::pair<std::string, std::vector<DType>>> OpTypes(const OpDef&);
+bool HasTypeVariable(const OpDef&, std::string_view name);
 
 // Infers the types of the results. Errors name the op, the operand or attribute, and the expected and actual
 // types. given: the attributes as written by the user; missing ones get their defaults. Numeric dims do not

@@ -70,7 +70,7 @@ absl::Status Accelerator::OpenQueues() {
     keel_rc rc = table().queue_open(handle(), kind, &made);
     if (rc == KEEL_UNIMPLEMENTED && kind == KEEL_QUEUE_DOWNLOAD) continue;
     RETURN_IF_ERROR(Finish(call, rc, "queue_open"));
-    if (!made) return Internal("device ", name(), ": queue_open returned no queue");
+    if (!made) return Internal("device ", name(), ": queue_open returned no queue of kind ", kind);
     queues_[kind].handle = made;
   }
   return absl::OkStatus();
@@ -105,6 +105,8 @@ Accelerator::~Accelerator() {
   pool_.reset();
 }
 
+constexpr const char* kKinds[] = {"DEVICE", "STAGING", "READBACK", "SHARED"};
+
 absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t bytes) {
   RETURN_IF_ERROR(CheckUsable());
   HostCall call;
@@ -117,9 +119,11 @@ absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t byt
                (!on_device || (segment.address && segment.address % alignment() == 0));
   if (whole) return segment;
   table().segment_free(handle(), &segment);
-  return Internal("device ", name(), ": segment_alloc of ", bytes, " bytes returned ", segment.bytes,
-                  " bytes at device address ", segment.address, ", host pointer ",
-                  segment.host ? "set" : "NULL", "; expected all bytes, aligned to ", alignment());
+  return Internal("device ", name(), ": segment_alloc of ", bytes, " bytes of kind ", kind, " (",
+                  kKinds[kind], ") returned ", segment.bytes, " bytes at device address ", segment.address,
+                  ", host pointer ", segment.host ? "set" : "NULL", "; expected all bytes",
+                  on_device ? absl::StrCat(", a device address that is a multiple of ", alignment()) : "",
+                  kind == KEEL_SEGMENT_DEVICE ? "" : ", a host pointer");
 }
 
 void Accelerator::FreeSegment(const keel_segment& segment) {
@@ -411,7 +415,7 @@ absl::StatusOr<uint64_t> Encoder::Submit() {
   HostCall call;
   uint64_t ticket = 0, closed = batch();
   RETURN_IF_ERROR(device_.Finish(call, device_.table().submit(handle(), &ticket), "submit"));
-  if (!ticket) return Internal("device ", device_.name(), ": submit returned no ticket");
+  if (!ticket) return Internal("device ", device_.name(), ": submit returned no ticket; tickets begin at 1");
   device_.queues_[queue_].launches = 0;
   device_.AddTicket(queue_, ticket);
   return closed;

@@ -143,7 +143,8 @@ absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step) {
 
 absl::Status NameDevice(const Lowered& lowered, const absl::Status& status) {
   if (!lowered.accelerator) return status;
-  absl::Status named = Reword(status, absl::StrCat("device ", lowered.device->name(), ": ", status.message()));
+  absl::Status named =
+      Reword(status, absl::StrCat("device ", lowered.device->name(), ": ", status.message()));
   if (!absl::IsUnimplemented(named)) return named;
   return Annotate(named, kErrorHint, "run on another device, or name one as fallback");
 }

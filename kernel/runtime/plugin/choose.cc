@@ -13,7 +13,7 @@ absl::StatusOr<const Impl*> ChooseImpl(Device& device, const OpDef& op, const In
       if (after == &impl) after = nullptr;
       continue;
     }
-    if (!Supports(impl, OpVersion(op), inferred.types)) continue;
+    if (!Supports(impl, op, inferred.types)) continue;
     if (!impl.table.match) return &impl;
     if (!node) {
       ASSIGN_OR_RETURN(node, view());

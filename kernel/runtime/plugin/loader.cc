@@ -281,12 +281,17 @@ std::vector<Pass> Registry::Passes() {
   return passes_;
 }
 
-// The ops for which a plugin has impls, but which no plugin defines.
-std::string Registry::UnknownOps(const Plugin& plugin) const {
-  std::string names;
-  for (const auto& [op, rows] : plugin.impls)
-    if (!catalogue_->Find(op, 0).ok()) absl::StrAppend(&names, names.empty() ? "" : ", ", op);
-  return names.empty() ? "" : absl::StrCat(", has impls for ops that no plugin defines: ", names);
+// Impls that no node can get, each with the reason.
+std::string Registry::Mistakes(const Plugin& plugin) const {
+  std::string text;
+  for (const auto& [name, rows] : plugin.impls) {
+    const absl::StatusOr<const OpDef*> op = catalogue_->Find(name, 0);
+    if (!op.ok()) absl::StrAppend(&text, "; unused impl: no plugin defines the op ", name);
+    for (const Impl& impl : rows)
+      if (const std::string why = op.ok() ? Mistake(impl, **op) : ""; !why.empty())
+        absl::StrAppend(&text, "; unused impl: ", why);
+  }
+  return text;
 }
 
 std::vector<Attempt> Registry::Attempts() {
@@ -296,9 +301,9 @@ std::vector<Attempt> Registry::Attempts() {
     const Plugin& plugin = *loaded.plugin;
     for (Attempt& attempt : attempts_)
       if (attempt.plugin == &plugin)
-        attempt.reason = absl::StrCat(plugin.name, plugin.version.empty() ? "" : " ", plugin.version,
-                                      loaded.why.empty() ? "" : ", no device: ", loaded.why,
-                                      UnknownOps(plugin));
+        attempt.reason =
+            absl::StrCat(plugin.name, plugin.version.empty() ? "" : " ", plugin.version,
+                         loaded.why.empty() ? "" : ", no device: ", loaded.why, Mistakes(plugin));
   }
   return attempts_;
 }

@@ -27,9 +27,11 @@ struct Impl {
   std::vector<std::pair<std::string, uint32_t>> types;  // type variable -> set of DTypes, one bit each
 };
 
+// Why the impl supports no types of the op at all, such as "versions 2 to 3", or "".
+std::string Mistake(const Impl&, const OpDef& op);
 // Whether the impl supports this version of its op with these types. Variables not listed in the impl may
 // have any type.
-bool Supports(const Impl&, uint32_t version, std::span<const std::pair<std::string, DType>> types);
+bool Supports(const Impl&, const OpDef& op, std::span<const std::pair<std::string, DType>> types);
 
 struct Pass {
   keel_pass table;
@@ -139,7 +141,7 @@ class Registry {
   };
   static std::vector<std::unique_ptr<Device>>& Count(Loaded& loaded);
   void ScanFolder(const std::string& folder, const std::string& source);
-  std::string UnknownOps(const Plugin& plugin) const;
+  std::string Mistakes(const Plugin& plugin) const;
   void Record(const std::string& path, const std::string& source, Verdict verdict, const std::string& reason);
   static absl::Status Refuse(Attempt* attempt, const absl::Status& why);
   absl::StatusOr<const Plugin*> OpenFile(const std::string& path);

@@ -110,8 +110,18 @@ absl::Status ReadImporters(const keel_plugin& t, Plugin* plugin) {
 
 }  // namespace
 
-bool Supports(const Impl& impl, uint32_t version, std::span<const std::pair<std::string, DType>> types) {
-  if (version < impl.table.ver_min || version > impl.table.ver_max) return false;
+std::string Mistake(const Impl& impl, const OpDef& op) {
+  const keel_impl& t = impl.table;
+  if (OpVersion(op) < t.ver_min || OpVersion(op) > t.ver_max)
+    return absl::StrCat(t.op, " is for versions ", t.ver_min, " to ", t.ver_max, ", not ", OpVersion(op));
+  for (const auto& [variable, mask] : impl.types)
+    if (!HasTypeVariable(op, variable))
+      return absl::StrCat(t.op, " restricts \"", variable, "\", which is no type variable of the op");
+  return "";
+}
+
+bool Supports(const Impl& impl, const OpDef& op, std::span<const std::pair<std::string, DType>> types) {
+  if (!Mistake(impl, op).empty()) return false;
   for (const auto& [variable, mask] : impl.types)
     for (const auto& [name, dtype] : types)
       if (name == variable && !(mask >> static_cast<uint32_t>(dtype) & 1)) return false;

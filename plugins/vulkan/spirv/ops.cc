@@ -98,6 +98,13 @@ Value SelectOf(const Operation& o) { return Select(o[0], o[1], o[2]); }
 Value SqrtOf(const Operation& o) { return o[0].code->Ext(kSqrt, o[0]); }
 Value Rsqrt(const Operation& o) { return 1 / SqrtOf(o); }
 Value Reciprocal(const Operation& o) { return 1 / o[0]; }
+// Of f64 by floor: lavapipe without AVX-512 rounds halves of f64 down, and does not round above 2^24.
+Value RoundEven(Value x) {
+  if (!x.IsWide()) return x.code->Ext(kRoundEven, x);
+  const Value floor = x.code->Ext(kFloor, x), rest = x - floor, half = floor * 0.5;
+  const Value up = (rest > 0.5) | ((rest == 0.5) & (half != x.code->Ext(kFloor, half)));
+  return CopySign(Select(up, floor + 1, floor), x);
+}
 
 template <Value (*F)(Value)>
 Value Function(const Operation& o) {
@@ -160,6 +167,7 @@ constexpr struct {
                    {"select", SelectOf},
                    {"rsqrt", Rsqrt},
                    {"reciprocal", Reciprocal},
+                   {"round", Function<RoundEven>},
                    {"exp", Function<Exp>},
                    {"log", Function<Log>},
                    {"log1p", Function<Log1p>},
