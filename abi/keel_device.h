@@ -90,7 +90,8 @@ typedef struct keel_device { /* all functions NULL: one host-memory device that 
                                          keel_segment* out); /* KEEL_OOM: full */
   KEEL_NULLABLE void (*segment_free)(keel_dev dev, const keel_segment* segment);
   KEEL_NULLABLE keel_rc (*queue_open)(keel_dev dev, uint32_t kind, keel_queue* out);
-  /* Finishes or drops encoded work; no memory is touched afterwards. */
+  /* Finishes or drops encoded work; no memory is touched afterwards. Submitted work of all queues is done by
+   * then, or has failed. */
   KEEL_NULLABLE void (*queue_close)(keel_queue queue);
   /* Between segments of this device, of any kind. Offsets and sizes in bytes, any alignment. */
   KEEL_NULLABLE keel_rc (*copy)(keel_queue queue, const keel_segment* to, uint64_t to_offset,
