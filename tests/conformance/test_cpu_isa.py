@@ -33,6 +33,11 @@ def machine():
     return classes[next((i for i, c in enumerate(classes) if not CLASSES[c] <= FLAGS), len(classes)) - 1]
 
 
+def classes_here():
+    """The classes of this machine, lowest first."""
+    return list(CLASSES)[:list(CLASSES).index(machine()) + 1]
+
+
 def run(isa):
     code = PROBE.format(paths=[str(HERE), str(HERE.parent / "python")])
     inherited = {k: v for k, v in os.environ.items() if k != "ONEDNN_MAX_CPU_ISA"}  # which would limit oneDNN further
