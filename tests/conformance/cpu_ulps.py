@@ -1,6 +1,7 @@
 """Errors of the unary ops of f32 on the device cpu, in units in the last place, against NumPy and the C library in f64.
 
     cpu_ulps.py STEP [OP...]     every STEP-th of the 2^32 numbers; 1: all. KEEL_CPU_ISA chooses the class of processor
+    cpu_ulps.py STEP region:OP   the same of finite numbers, after a product with 1 in a oneDNN region, if KEEL_CPU_PRODUCTS=onednn
 
 Prints a line for each op: the op, its largest error in multiples of its bound, in ulp, the operand. Exits with 1 if a bound is exceeded.
 """
@@ -12,9 +13,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 import keel_abi  # noqa: E402
+from regions import as_call  # noqa: E402
 
 BLOCK = 1 << 21
 LAST = 1 << 32
+ROWS, SIDE = 512, 64  # of a product that oneDNN computes
 
 
 def each(function):
@@ -57,18 +60,18 @@ def near_ends():
 
 
 def error(got, x, op):
-    """(multiples of the bound, ulp, index) where they are largest. A result that is the nearest number has no error; NaN is NaN."""
+    """(multiples of the bound, ulp, operand) where they are largest. A result that is the nearest number has no error; NaN is NaN."""
     oracle, bound = OPS[op]
     with np.errstate(all="ignore"):
         wanted = oracle(x.astype(np.float64))
         nearest = wanted.astype(np.float32)
-        ulps = abs(got - wanted) / np.spacing(np.minimum(abs(nearest), np.finfo(np.float32).max))
-        ulps[(got == nearest) | np.isnan(got) & np.isnan(nearest)] = 0
+        off = np.flatnonzero((got != nearest) & ~(np.isnan(got) & np.isnan(nearest)))
+        if off.size == 0:
+            return 0.0, 0.0, float(x[0])
+        ulps = abs(got[off] - wanted[off]) / np.spacing(np.minimum(abs(nearest[off]), np.finfo(np.float32).max))
         ulps[np.isnan(ulps)] = np.inf
-        times = ulps / (bound or 1e-9)
-    times[ulps == 0] = 0
-    i = int(times.argmax())
-    return float(times[i]), float(ulps[i]), float(x[i])
+    i = int(ulps.argmax())
+    return float(ulps[i] / (bound or 1e-9)), float(ulps[i]), float(x[off[i]])
 
 
 def blocks(step):
@@ -77,15 +80,35 @@ def blocks(step):
         yield np.arange(first, min(LAST, first + BLOCK * step), step, dtype=np.uint64).astype(np.uint32).view(np.float32)
 
 
+def node(op):
+    return (op.split(".")[0], {"tanh": op == "gelu.tanh"}) if "gelu" in op else (op, {})
+
+
 def worst(context, op, step):
-    name, attributes = (op.split(".")[0], {"tanh": op == "gelu.tanh"}) if "gelu" in op else (op, {})
+    name, attributes = node(op)
     return max(error(np.array(context.apply("cpu", name, x, **attributes)), x, op) for x in blocks(step))
+
+
+def worst_in_region(context, op, step):
+    name, attributes = node(op)
+    zeros, one, worst = np.zeros((ROWS, SIDE), np.float32), np.eye(SIDE, dtype=np.float32), (0.0, 0.0, 0.0)
+    plan = as_call(context, lambda g, x, w: g.node(name, g.node("matmul", x, w), **attributes), [zeros], [one])
+    impl = plan.report(zeros)["launches"][0]["impl"]
+    if impl != "oneDNN region":
+        sys.exit(f"the product ran by {impl!r}, not in a oneDNN region: set KEEL_CPU_PRODUCTS=onednn")
+    for x in blocks(step):
+        x = np.where(np.isfinite(x), x, 0)
+        padded = np.pad(x, (0, -x.size % zeros.size))
+        for part in np.split(padded, padded.size // zeros.size):
+            worst = max(worst, error(np.array(plan.run(part.reshape(ROWS, SIDE))[0]).ravel(), part, op))
+    return worst
 
 
 def main(step, *ops):
     context, wrong = keel_abi.Context(), False
     for op in ops or OPS:
-        times, ulps, x = worst(context, op, int(step))
+        measure = worst_in_region if op.startswith("region:") else worst
+        times, ulps, x = measure(context, op.removeprefix("region:"), int(step))
         print(f"{op} {times:.3f} {ulps:.3f} {x!r}", flush=True)
         wrong |= times > 1
     return wrong

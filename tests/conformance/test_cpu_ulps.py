@@ -36,10 +36,21 @@ def test_an_error_is_seen():
     assert cpu_ulps.error(np.float32([wanted[0], np.nan, wanted[2]]), x, "exp")[0] == np.inf
 
 
+def rows(step, *ops, **environment):
+    """The lines of cpu_ulps.py, which must succeed."""
+    done = subprocess.run([sys.executable, str(HERE / "cpu_ulps.py"), step, *ops], env=os.environ | environment, capture_output=True, text=True,
+                          timeout=300)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert done.returncode == 0, [line for line in lines if float(line[1]) > 1] or done.stderr
+    return lines
+
+
 @pytest.mark.parametrize("isa", classes_here())
 def test_errors_in_ulp(isa):
-    done = subprocess.run([sys.executable, str(HERE / "cpu_ulps.py"), "4001"], env=os.environ | {"KEEL_CPU_ISA": isa}, capture_output=True, text=True,
-                          timeout=300)
-    rows = [line.split() for line in done.stdout.splitlines()]
-    assert done.returncode == 0, [row for row in rows if float(row[1]) > 1] or done.stderr
-    assert [row[0] for row in rows] == list(cpu_ulps.OPS)
+    assert [row[0] for row in rows("4001", KEEL_CPU_ISA=isa)] == list(cpu_ulps.OPS)
+
+
+@pytest.mark.parametrize("isa", classes_here())
+def test_errors_after_a_product(isa):
+    ops = [f"region:{op}" for op in ("sigmoid", "silu", "gelu", "gelu.tanh", "tanh", "exp")]
+    assert [row[0] for row in rows("20011", *ops, KEEL_CPU_ISA=isa, KEEL_CPU_PRODUCTS="onednn")] == ops

@@ -173,13 +173,14 @@ const OwnLaunch* Builder::Launch(const BodyNode& node) {
   return &own;
 }
 
-void Builder::EmitOwn(const BodyNode& node) {
+void Builder::EmitOwn(const BodyNode& node, const Layout* layout) {
+  const auto of = [&](uint32_t v) { return layout != nullptr ? *layout : PlainOf(v); };
   auto own = std::make_unique<OwnStep>();
   own->launch = Launch(node);
   own->in = node.in;
   own->out = node.out;
-  for (uint32_t v : node.in) own->buffers.push_back(v == kNone ? -1 : BufferIn(v, PlainOf(v)));
-  for (uint32_t v : node.out) own->buffers.push_back(ResultBuffer(v, PlainOf(v)));
+  for (uint32_t v : node.in) own->buffers.push_back(v == kNone ? -1 : BufferIn(v, of(v)));
+  for (uint32_t v : node.out) own->buffers.push_back(ResultBuffer(v, of(v)));
   if (own->launch->launch.scratch_bytes > 0) own->scratch = Scratch(own->launch->launch.scratch_bytes);
   EmitOwn(std::move(own));
 }

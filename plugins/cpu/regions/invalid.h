@@ -1,5 +1,5 @@
-// invalid.h: detects NaNs in a region. oneDNN's relu, clip and gelu return a number for a NaN (or a NaN for
-// an infinity), but the instructions that do so raise the processor's sticky invalid-operation flag: on each
+// invalid.h: detects NaNs in a region. oneDNN's relu and clip return a number for a NaN, but the
+// instructions that do so raise the processor's sticky invalid-operation flag: on each
 // level of x86-64 and in each kernel, as tests/conformance/test_nan.py checks. The pool merges the flags of
 // all parts of a region into its caller (threads/threads.h). Checking the data would cost a pass over memory
 // per op.

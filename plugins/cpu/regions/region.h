@@ -138,7 +138,8 @@ class Builder {
   }
   // The steps that `emit` adds run concurrently, each by a primitive for one thread.
   void EmitConcurrent(const std::function<void()>& emit);
-  void EmitOwn(const BodyNode& node);
+  // On operands and results in plain layouts, or all in `layout`.
+  void EmitOwn(const BodyNode& node, const Layout* layout = nullptr);
   // With a launch of this step alone; `buffers` of in, then out.
   void EmitOwn(std::unique_ptr<OwnLaunch> made, std::vector<uint32_t> in, std::vector<uint32_t> out,
                std::vector<int> buffers);

@@ -48,6 +48,16 @@ bool Elementwise(Builder& b, const BodyNode& n) {
   return false;
 }
 
+// The plugin's own impl in the layout of its operand, which has no padding.
+bool OwnUnary(Builder& b, const BodyNode& n) {
+  const uint32_t x = n.in[0];
+  const Layout layout = b.LayoutOf(x);
+  if (layout.get_size() != static_cast<size_t>(b.Value(x).Count()) * sizeof(float)) return false;
+  if (layout.get_dims() != b.Value(x).dims) return false;
+  b.EmitOwn(n, &layout);
+  return true;
+}
+
 // A pooling window in oneDNN's terms. False: oneDNN cannot express it, or a window may lie wholly in the
 // padding.
 struct PoolShape {
@@ -168,6 +178,10 @@ constexpr Row kRows[] = {
     {"sum_to", EmitChannelSum},
     {"reshape", Reshape},
     {"identity", Reshape},
+    {"exp", OwnUnary},
+    {"sigmoid", OwnUnary},
+    {"silu", OwnUnary},
+    {"gelu", OwnUnary},
 };
 
 }  // namespace
