@@ -20,6 +20,8 @@ struct MatmulOp {
   int64_t panel;        // columns
   // Packs panel p of b, a matrix [k, n].
   void (*pack)(Matrix b, int64_t k, int64_t n, int64_t p, void* panel);
+  // Converts n elements of a to those of a panel, which `multiply` takes; null: they are the same.
+  void (*widen)(const void* a, int64_t n, void* to);
   // c[m, columns of panel p] = a[m, k] * panel, whose rows are `step` elements apart; c is row-major [m, n].
   void (*multiply)(Matrix a, const void* panel, int64_t step, int64_t m, int64_t n, int64_t k, int64_t p,
                    void* c);

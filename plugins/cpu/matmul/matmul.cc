@@ -50,12 +50,14 @@ struct OwnMatmul {
   const MatmulOp* op;
   Bytes constant;      // the packed panels of a constant b
   bool as_is = false;  // full panels are not packed
+  int64_t left = 0;    // elements of a, if they are converted to those of panels
 
   int64_t Panels() const { return (s.n + op->panel - 1) / op->panel; }
   int64_t PanelBytes() const {
     return static_cast<int64_t>(Aligned(static_cast<uint64_t>(s.k * op->panel * op->packed_size)));
   }
   int64_t MatrixBytes() const { return s.k * s.n * op->size; }
+  uint64_t LeftBytes() const { return Aligned(static_cast<uint64_t>(left * op->packed_size)); }
   bool AsIs(int64_t p) const { return as_is && (p % Panels() + 1) * op->panel <= s.n; }
   // Packs panel p, numbered through all matrices of b.
   void PackOne(const char* b, int64_t p, char* to) const {
@@ -64,16 +66,35 @@ struct OwnMatmul {
   }
 };
 
+// Elements of all matrices of a.
+int64_t LeftCount(const MatmulShape& s) {
+  int64_t n = s.m * s.k;
+  for (int d = 0; d < s.batch.rank; d++)
+    if (s.batch.steps[0][d] != 0) n *= s.batch.dims[d];
+  return n;
+}
+// a as multiply takes it: once for all panels.
+const char* Left(const keel_call* call, const OwnMatmul& w) {
+  const char* a = In<char>(call, 0);
+  if (w.left == 0) return a;
+  char* to = static_cast<char*>(call->scratch);
+  ParallelFor(call, w.left, 1, [&](int64_t begin, int64_t end) {
+    w.op->widen(a + begin * w.op->size, end - begin, to + begin * w.op->packed_size);
+  });
+  return to;
+}
+
 keel_rc RunOwn(const keel_call* call) {
   const OwnMatmul& w = State<OwnMatmul>(call);
   const MatmulShape& s = w.s;
   if (call->count == 0) return KEEL_OK;
-  const char* a = In<char>(call, 0);
+  const char* a = Left(call, w);
   char* c = Out<char>(call, 0);
   const int64_t panels = w.Panels(), panel_bytes = w.PanelBytes(), size = w.op->size;
+  const int64_t left_size = w.op->packed_size;  // that of a panel, converted or not
   const char* packed = w.constant.get();
   if (packed == nullptr) {
-    char* to = static_cast<char*>(call->scratch);
+    char* to = static_cast<char*>(call->scratch) + w.LeftBytes();
     ParallelFor(call, s.b_matrices * panels, s.k * w.op->panel / 4, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; p++)
         if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), p, to);
@@ -90,7 +111,7 @@ keel_rc RunOwn(const keel_call* call) {
       const int64_t batch = u / panels / parts, p = rows_outside ? u % panels : u / parts % panels;
       const int64_t first = (rows_outside ? u / panels % parts : u % parts) * kRows;
       s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
-        const Matrix x = {a + (at[0] + first * (s.ta ? 1 : s.k)) * size, s.ta ? 1 : s.k, s.ta ? s.m : 1};
+        const Matrix x = {a + (at[0] + first * (s.ta ? 1 : s.k)) * left_size, s.ta ? 1 : s.k, s.ta ? s.m : 1};
         const int64_t matrix = s.k * s.n == 0 ? 0 : at[1] / (s.k * s.n);
         const bool as_is = w.AsIs(p);
         const char* panel = as_is ? In<char>(call, 1) + matrix * w.MatrixBytes() + p * w.op->panel * size
@@ -114,10 +135,12 @@ keel_rc PrepareLoops(keel_dt dtype, const MatmulShape& s, const void* b, keel_la
   const int64_t panels = s.b_matrices * w.Panels();
   const uint64_t bytes = static_cast<uint64_t>(panels * w.PanelBytes());
   w.as_is = b == nullptr && w.op->as_is && !s.tb && s.m <= kFewRows;
-  if (b == nullptr) return Keep(launch, std::move(w), RunOwn, bytes);
+  if (w.op->widen != nullptr) w.left = LeftCount(s);
+  const uint64_t left = w.LeftBytes();
+  if (b == nullptr) return Keep(launch, std::move(w), RunOwn, left + bytes);
   w.constant = AllocateConstant(bytes);
   for (int64_t p = 0; p < panels; p++) w.PackOne(static_cast<const char*>(b), p, w.constant.get());
-  return Keep(launch, std::move(w), RunOwn);
+  return Keep(launch, std::move(w), RunOwn, left);
 }
 
 keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
