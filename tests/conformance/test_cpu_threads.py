@@ -87,6 +87,22 @@ def test_affinity_limits_the_threads():
     assert threads_added("taskset", "-c", str(first)) == 0
 
 
+@pytest.mark.skipif(CORES < 2, reason="needs two cores to leave one out")
+def test_a_mask_set_before_the_start_limits_the_threads():
+    """The mask of a child that its parent restricts, as a container or a batch system does."""
+    only = [sys.executable, "-c", "import os, sys; os.sched_setaffinity(0, {max(os.sched_getaffinity(0))}); os.execv(sys.argv[1], sys.argv[1:])"]
+    assert threads_added(*only) == 0
+
+
+@pytest.mark.skipif(CORES < 2, reason="needs two cores to leave one out")
+def test_the_tighter_of_mask_and_quota_limits_the_threads(tmp_path):
+    first = min(os.sched_getaffinity(0))
+    folder = quota(tmp_path, cpu__max="150000 100000")
+    assert threads_added("taskset", "-c", str(first), KEEL_CGROUP=folder) == 0
+    folder = quota(tmp_path, cpu__max="max 100000", cpu__cfs_quota_us="50000", cpu__cfs_period_us="100000")
+    assert threads_added(KEEL_CGROUP=folder) == CORES - 1, "version 2 decides if both are there"
+
+
 @pytest.mark.parametrize("text, cores", [("100000 100000", 1), ("50000 100000", 1), ("150000 100000", 2),
                                          ("max 100000", 10**6), ("broken", 10**6)])
 def test_quota_of_the_control_group_limits_the_threads(tmp_path, text, cores):
@@ -197,6 +213,57 @@ def test_callers_at_once_get_the_bits_of_a_caller_alone(name, make):
             if not np.array_equal(y, wanted):
                 wrong.append(float(np.abs(y - wanted).max()))
     threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+SUMS = {"rows": ([0], (5000, 37)), "columns": ([1], (37, 5000)), "all": ([0, 1], (300, 700)), "one": ([0], (1, 1)), "empty": ([0], (0, 3))}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7, 16, 64])
+@pytest.mark.parametrize("name", SUMS)
+def test_any_number_of_threads_gives_the_sums_of_one(name, threads):
+    """More threads than cores, too. The sums are split in the same places, so the bits are those of one thread."""
+    axes, dims = SUMS[name]
+    x, = arrays(dims)
+    one, many = [np.array(as_nodes(keel_abi.Context(threads=t), lambda g, v: g.node("reduce_sum", v, axes=axes), [x], [], device="cpu").run(x)[0])
+                 for t in (1, threads)]
+    assert np.array_equal(one, many)
+    np.testing.assert_allclose(many, x.astype(np.float64).sum(tuple(axes)), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7, 16, 64])
+@pytest.mark.parametrize("name", CASES)
+def test_any_number_of_threads_is_right(name, threads):
+    build, inputs, constants = CASES[name]
+    values = [*arrays(*inputs), *arrays(*constants)]
+    wanted = np.array(as_nodes(keel_abi.Context(), build, values, []).run(*values)[0])
+    plan, fed = plan_of(name, threads)
+    got = np.array(plan_of(name, threads, as_nodes)[0].run(*fed)[0])
+    for y in (got, np.array(plan.run(*fed)[0])):
+        np.testing.assert_allclose(y, wanted, rtol=1e-4, atol=1e-4 * float(abs(wanted).max()))
+
+
+def test_nested_use_from_many_threads_of_the_host():
+    """Each of 16 threads has a context for 64 threads, and starts another thread that runs the same plan at the same time."""
+    wanted, wrong = {name: np.array(plan_of(name, 1)[0].run(*plan_of(name, 1)[1])[0]) for name in CASES}, []
+
+    def work(name):
+        for make in (as_call, as_nodes):
+            plan, inputs = plan_of(name, 64, make)
+            inner = threading.Thread(target=lambda: compare(name, plan, inputs))
+            inner.start()
+            compare(name, plan, inputs)
+            inner.join()
+
+    def compare(name, plan, inputs):
+        y = np.array(plan.run(*inputs)[0])
+        if not np.allclose(y, wanted[name], rtol=1e-4, atol=1e-4 * float(abs(wanted[name]).max())):
+            wrong.append(name)
+    threads = [threading.Thread(target=work, args=(list(CASES)[i % len(CASES)],)) for i in range(16)]
     for t in threads:
         t.start()
     for t in threads:

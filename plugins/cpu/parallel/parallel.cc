@@ -45,7 +45,7 @@ double Quota() {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (!controllers.empty() && controllers.find("cpu") == std::string::npos) continue;
+    if (!controllers.empty() && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
     const std::string base = root + (controllers.empty() ? "" : "/cpu");
     std::string path = line.substr(second + 1);
     for (; path.size() > 1; path.resize(path.rfind('/'))) look(base + path);
