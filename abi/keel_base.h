@@ -88,7 +88,7 @@ typedef struct keel_tensor {
   int32_t ndim;             /* 0 to KEEL_MAX_RANK */
   keel_dtype dtype;
   int64_t* shape KEEL_COUNT(ndim);                 /* -1: not known */
-  KEEL_NULLABLE int64_t* strides KEEL_COUNT(ndim); /* in elements; NULL: row-major, contiguous */
+  KEEL_NULLABLE int64_t* strides KEEL_COUNT(ndim); /* in elements; NULL: row-major. Packed dtypes are */
   uint64_t byte_offset;
 } keel_tensor;
 KEEL_SEALED(keel_tensor, byte_offset);
@@ -110,8 +110,28 @@ enum keel_dtype_id {
   KEEL_F32 = 0x12002,
   KEEL_F64 = 0x14002,
   KEEL_BF16 = 0x11004,
-  KEEL_BOOL = 0x10806 /* one byte, 0 or 1 */
+  KEEL_BOOL = 0x10806, /* one byte, 0 or 1 */
+  /* Storage dtypes: no op computes with them. `cast` converts them to and from all others; identity, reshape,
+   * variables, control ops, files and texts move them whole; every other op refuses them. */
+  KEEL_F8E4M3FN = 0x1080a,   /* 1 sign, 4 exponent, 3 mantissa bits; up to 448; NaN, no infinities */
+  KEEL_F8E4M3FNUZ = 0x1080b, /* up to 240; one zero; 0x80 is NaN */
+  KEEL_F8E5M2 = 0x1080c,     /* as IEEE 754: up to 57344, infinities, NaN */
+  KEEL_F8E5M2FNUZ = 0x1080d, /* up to 57344; one zero; 0x80 is NaN */
+  KEEL_F8E8M0 = 0x1080e,     /* 2^(byte - 127): no sign, no zero; 0xff is NaN */
+  KEEL_I4 = 0x10400,         /* these five are packed: see keel_bytes */
+  KEEL_U4 = 0x10401,
+  KEEL_I2 = 0x10200,
+  KEEL_U2 = 0x10201,
+  KEEL_F4E2M1 = 0x10411 /* 1 sign, 2 exponent, 1 mantissa bit: 0, 0.5, 1, 1.5, 2, 3, 4, 6 */
 };
+
+/* Bytes of `count` elements. Elements of less than a byte are packed as in ONNX and DLPack: two 4-bit or four
+ * 2-bit elements a byte, the first in the lowest bits. They are row-major without gaps between rows; the
+ * first element begins a byte, and the unused bits of the last byte are 0 in results of Keel and ignored
+ * elsewhere. */
+static inline uint64_t keel_bytes(keel_dt dtype, int64_t count) {
+  return ((uint64_t)count * (dtype >> 8 & 0xff) + 7) / 8;
+}
 
 /* A dim of a graph under construction: a number, or a handle of an expression in symbols ("b", "2*b")
  * that belongs to one module. Only dims below KEEL_DIM_HANDLES are handles. */

@@ -27,7 +27,7 @@ KINDS = [
     (r"bool", "bool", "flag"),
     (r"f64", "double", "f64"),
     (r"str", "const char*", "text"),
-    (r"dtype", "keel_dt", "dtype"),
+    (r"dtype( or storage)?", "keel_dt", "dtype"),
     (r"dim", "Dim", "dim"),
     (r"i64|axis(\[\w+\])?|rank\[\w+\]", "int64_t", "i64"),
     (r"enum\(.*\)", "const char*", "text"),

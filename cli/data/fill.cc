@@ -154,21 +154,39 @@ void generate(T* out, size_t count, const Call& call, const std::string& what, s
   }
 }
 
+// Through f32 or i32.
+template <class T>
+void store_all(const std::vector<T>& numbers, const keel::Array& array, const std::string& what) {
+  const keel_dt dtype = array.dtype();
+  for (size_t i = 0; i < numbers.size(); i++) {
+    const uint8_t code = keel::storage_code(dtype, static_cast<long double>(numbers[i]), is_floating<T>);
+    if (!is_floating<T> && keel::storage_value(dtype, code) != static_cast<double>(numbers[i]))
+      throw Fail(kUsage, fmt::format("{}: {} does not fit in {}", what, numbers[i], keel::dtype_name(dtype)));
+    keel::store_code(dtype, array.data(), static_cast<int64_t>(i), code);
+  }
+}
+
 }  // namespace
 
 void fill(const keel::Array& array, std::string_view value, std::string_view what) {
   std::string name(what);
   Call call = parse_call(value, name);
   std::string_view dtype = keel::dtype_name(array.dtype());
-  visit(array.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T* out = static_cast<T*>(array.data());
-    auto count = static_cast<size_t>(array.size());
+  const auto count = static_cast<size_t>(array.size());
+  auto numbers = [&](auto* out) {
     if (call.name.empty())
       fill_literals(out, count, value, name, dtype);
     else
       generate(out, count, call, name, dtype);
-  });
+  };
+  auto through = [&](auto all) {
+    all.resize(count);
+    numbers(all.data());
+    store_all(all, array, name);
+  };
+  if (keel::is_storage_integer(array.dtype())) return through(std::vector<int32_t>());
+  if (keel::is_storage(array.dtype())) return through(std::vector<float>());
+  visit(array.dtype(), [&](auto tag) { numbers(static_cast<typename decltype(tag)::type*>(array.data())); });
 }
 
 size_t count_literals(std::string_view value) {

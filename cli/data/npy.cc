@@ -139,10 +139,13 @@ keel_dt dtype_of_descr(const std::string& descr, const std::string& where, keel_
   if (!body.empty() && std::string_view("<>|=").find(body.front()) != std::string_view::npos)
     body.remove_prefix(1);
   if (as == KEEL_BF16 && body == "u2") return as;
+  if (keel::is_storage(as) && (body == "V1" || body == "u1" || body == "i1")) return KEEL_U8;  // see pack()
   for (const DescrRow& row : kDescrs)
     if (row.descr == body) return row.dtype;
   throw Fail(kBadFile, where + ": dtype '" + descr + "' is not supported",
-             "save it with numpy as bool, int8 to int64, uint8 to uint64, float16, float32 or float64");
+             body == "V1"
+                 ? "elements of one byte: add their dtype, as in x=@x.npy:f8e4m3fn"
+                 : "save it with numpy as bool, int8 to int64, uint8 to uint64, float16, float32 or float64");
 }
 
 // Elements of `size` bytes from column-major to row-major.
@@ -170,6 +173,20 @@ size_t checked_bytes(const Header& h, size_t element, const std::string& where) 
   return total;
 }
 
+// Storage dtypes are in .npy files as ml_dtypes writes them: "V1", one element a byte.
+keel::Array pack(const keel::Context& context, const keel::Array& codes, keel_dt dtype) {
+  keel::Array out = keel::Array::zeros(context, dtype, codes.shape());
+  const auto* from = static_cast<const uint8_t*>(codes.data());
+  for (int64_t i = 0; i < out.size(); i++) keel::store_code(dtype, out.data(), i, from[i]);
+  return out;
+}
+std::string unpack(const keel::Array& array) {
+  std::string bytes;
+  for (int64_t i = 0; i < array.size(); i++)
+    bytes += static_cast<char>(keel::load_code(array.dtype(), array.data(), i));
+  return bytes;
+}
+
 }  // namespace
 
 bool is_npy(std::string_view bytes) { return bytes.starts_with(kMagic); }
@@ -194,7 +211,7 @@ keel::Array read_npy(const keel::Context& context, std::string_view bytes, const
     for (size_t i = 0; i < total; i += element) std::reverse(out + i, out + i + element);
   if (dtype == KEEL_BOOL)  // in NumPy any non-zero byte is true; Keel requires 0 or 1
     for (size_t i = 0; i < total; i++) out[i] = out[i] != 0;
-  return array;
+  return keel::is_storage(as) && dtype == KEEL_U8 ? pack(context, array, as) : array;
 }
 
 std::string write_npy(const keel::Array& array) {
@@ -202,6 +219,8 @@ std::string write_npy(const keel::Array& array) {
   for (const DescrRow& row : kDescrs)
     if (row.dtype == array.dtype())
       descr = (keel::dtype_size(row.dtype) == 1 ? "|" : "<") + std::string(row.descr);
+  const bool storage = keel::is_storage(array.dtype());
+  if (storage) descr = "|V1";
   std::string shape;
   for (int64_t d : array.shape()) shape += std::to_string(d) + ", ";
   if (shape.size() > 2 && array.shape().size() > 1) shape.resize(shape.size() - 2);
@@ -213,7 +232,10 @@ std::string write_npy(const keel::Array& array) {
   out += std::string_view("\x01\x00", 2);
   put_number(out, static_cast<uint16_t>(dict.size()));
   out += dict;
-  if (array.bytes()) out.append(static_cast<const char*>(array.data()), array.bytes());
+  if (storage)
+    out += unpack(array);
+  else if (array.bytes())
+    out.append(static_cast<const char*>(array.data()), array.bytes());
   return out;
 }
 

@@ -148,14 +148,29 @@ keel::Array make_array(const keel::Context& context, const InputSpec& in, const 
   return array;
 }
 
+// As the op cast does.
+static keel::Array to_storage(const keel::PlainElements& from, const keel::Array& out) {
+  visit(from.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* in = static_cast<const T*>(from.data());
+    for (int64_t i = 0; i < out.size(); i++) {
+      const uint8_t code = keel::storage_code(out.dtype(), static_cast<long double>(in[i]), is_floating<T>);
+      keel::store_code(out.dtype(), out.data(), i, code);
+    }
+  });
+  return out;
+}
+
 keel::Array cast_array(const keel::Context& context, const keel::Array& array, keel_dt dtype) {
   if (array.dtype() == dtype) return array;
   keel::Array out = keel::Array::zeros(context, dtype, array.shape());
-  visit(array.dtype(), [&](auto from) {
+  const keel::PlainElements elements(array);
+  if (keel::is_storage(dtype)) return to_storage(elements, out);
+  visit(elements.dtype(), [&](auto from) {
     visit(dtype, [&](auto to) {
       using From = typename decltype(from)::type;
       using To = typename decltype(to)::type;
-      const From* in = static_cast<const From*>(array.data());
+      const From* in = static_cast<const From*>(elements.data());
       // Through double for fractions; integers directly, so that i64 keeps all its bits.
       using Middle = std::conditional_t<is_floating<From> || is_floating<To>, double, From>;
       for (int64_t i = 0; i < array.size(); i++) {

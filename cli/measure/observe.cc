@@ -115,10 +115,11 @@ Watch parse_watch(const std::string& text) {
 
 std::string watched(const keel::Array& array, Watch watch) {
   int64_t nans = 0, infs = 0;
-  visit(array.dtype(), [&](auto tag) {
+  const keel::PlainElements elements(array);
+  visit(elements.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_floating<T>) {
-      const T* p = static_cast<const T*>(array.data());
+      const T* p = static_cast<const T*>(elements.data());
       for (int64_t i = 0; i < array.size(); i++) {
         nans += std::isnan(static_cast<double>(p[i]));
         infs += std::isinf(static_cast<double>(p[i]));

@@ -75,9 +75,10 @@ Diff diff_arrays(const keel::Array& got, const keel::Array& want, Tolerance tole
   Diff diff;
   diff.same_type = got.dtype() == want.dtype() && std::ranges::equal(got.shape(), want.shape());
   if (!diff.same_type) return diff;
-  visit(got.dtype(), [&](auto tag) {
+  const keel::PlainElements ours(got), theirs(want);
+  visit(ours.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    diff_elements(static_cast<const T*>(got.data()), static_cast<const T*>(want.data()), got.size(),
+    diff_elements(static_cast<const T*>(ours.data()), static_cast<const T*>(theirs.data()), got.size(),
                   tolerance, diff);
   });
   return diff;

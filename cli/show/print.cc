@@ -32,8 +32,9 @@ class Printer {
       : array_(array),
         shape_(array.shape()),
         edge_(array.size() > whole ? 3 : array.size()),
+        elements_(array),
         room_(terminal_width(stdout)) {
-    keel_dt dtype = array.dtype();
+    keel_dt dtype = elements_.dtype();
     size_ = keel::dtype_size(dtype);
     // Two passes: the first finds the widest element.
     visit(dtype, [&](auto tag) { walk<typename decltype(tag)::type>(0, 0, nullptr); });
@@ -45,7 +46,7 @@ class Printer {
   template <class T>
   void element(int64_t at, std::string* out) {
     T v;
-    std::memcpy(&v, static_cast<const char*>(array_.data()) + at * size_, sizeof v);
+    std::memcpy(&v, static_cast<const char*>(elements_.data()) + at * size_, sizeof v);
     std::string text = format_element(v);
     if (out)
       *out += shape_.empty() ? text : fmt::format("{:>{}}", text, width_);
@@ -84,6 +85,7 @@ class Printer {
   const keel::Array& array_;
   std::span<const int64_t> shape_;
   int64_t edge_;  // elements shown at each end of a long dim
+  keel::PlainElements elements_;
   int64_t size_ = 0;
   size_t room_ = 0;  // columns of the terminal; 0: no end
   size_t width_ = 0;
@@ -96,9 +98,10 @@ std::string array_text(const keel::Array& array, int64_t whole) { return Printer
 
 nlohmann::ordered_json array_json(const keel::Array& array) {
   nlohmann::ordered_json data = nlohmann::ordered_json::array();
-  visit(array.dtype(), [&](auto tag) {
+  const keel::PlainElements elements(array);
+  visit(elements.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* p = static_cast<const T*>(array.data());
+    const T* p = static_cast<const T*>(elements.data());
     for (int64_t i = 0; i < array.size(); i++) {
       if constexpr (is_floating<T>) {
         double v = p[i];

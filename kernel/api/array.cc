@@ -51,7 +51,7 @@ keel_rc keel_array_new(keel_context* c, keel_dt code, const int64_t* shape, int3
     if (!dtype) return Invalid("dtype code ", code, " is not one of Keel's");
     std::span<const int64_t> dims(shape, static_cast<size_t>(ndim));
     ASSIGN_OR_RETURN(int64_t count, CountOf(dims, *dtype));
-    uint64_t bytes = static_cast<uint64_t>(count) * SizeOf(*dtype), limit = c->state->memory;
+    uint64_t bytes = BytesOf(*dtype, count), limit = c->state->memory;
     if (limit && bytes > limit)
       return Exhausted("an array of ", bytes, " bytes; the context's option \"memory\" is ", limit);
     return Give(NewArray(*dtype, dims, true), out);

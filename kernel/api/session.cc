@@ -162,6 +162,7 @@ absl::StatusOr<std::shared_ptr<Prepared>> FindPlan(SessionState& s, const char* 
 
 // A cast keeps the kind or widens it: bool, unsigned, signed, float (NumPy's "same_kind").
 bool SameKind(DType from, DType to) {
+  if (IsStorage(from) || IsStorage(to)) return false;
   auto rank = [](DType d) {
     DKind kind = Info(d).kind;
     return kind == DKind::kUint ? 1 : kind == DKind::kInt ? 2 : kind == DKind::kFloat ? 3 : 0;

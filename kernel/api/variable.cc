@@ -61,8 +61,8 @@ absl::StatusOr<Write> FindWrite(std::string_view how) {
 // Outside of traces.
 absl::Status WriteNow(const keel_variable& to, Write how, keel_array* value) {
   Variable& variable = *to.storage;
-  if (how != Write::kAssign && variable.dtype() == DType::kBool)
-    return Invalid("assign_add and assign_sub do not support bool variables");
+  if (how != Write::kAssign && (variable.dtype() == DType::kBool || IsStorage(variable.dtype())))
+    return Invalid("assign_add and assign_sub do not support ", Name(variable.dtype()), " variables");
   ASSIGN_OR_RETURN(ArrayRef fitting, Fitting(&variable, value, how == Write::kAssign));
   PendingRuns pending;
   if (fitting->device_block()) pending.Add(fitting->device_block()->outcome);

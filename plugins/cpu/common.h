@@ -201,6 +201,7 @@ Impls ElementwiseImpls();
 Impls UnaryImpls();
 Impls SelectImpls();
 Impls CastImpls();
+Impls StorageImpls();
 Impls ShapeImpls();
 Impls PermuteImpls();
 Impls GatherImpls();

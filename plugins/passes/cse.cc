@@ -67,7 +67,7 @@ class Merger {
     if (!added) return known->second;
     const Type type = e_.type(v);
     if (type.data == nullptr || type.rank() == 0) return v;  // the host deduplicates scalars
-    const size_t bytes = static_cast<size_t>(type.count()) * width_of(type.dtype);
+    const size_t bytes = keel_bytes(type.dtype, type.count());
     std::vector<uint32_t>& alike = bytes_[hash_of(type, bytes)];
     for (size_t i = 0; i < alike.size() && i < kMostTried; i++) {
       const Type other = e_.type(alike[i]);

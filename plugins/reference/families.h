@@ -8,7 +8,8 @@
 namespace reference {
 
 std::span<const keel_impl> elementwise_impls();  // elementwise.cc: two operands and more
-std::span<const keel_impl> unary_impls();        // unary.cc: one operand, cast
+std::span<const keel_impl> unary_impls();        // unary.cc: one operand
+std::span<const keel_impl> cast_impls();         // cast.cc
 std::span<const keel_impl> shape_impls();        // shape.cc: creating and moving elements
 std::span<const keel_impl> gather_impls();       // gather.cc: picking and writing by index
 std::span<const keel_impl> reduce_impls();       // reduce.cc: along axes

@@ -60,7 +60,7 @@ keel_rc dim(const DimState& s, const keel_call& c) {
 // ---- moving
 
 keel_rc copy(const keel_call& c) {
-  const size_t size = static_cast<size_t>(keel_count(c.out[0]) * width_of(c));
+  const size_t size = static_cast<size_t>(keel_bytes(keel_dt_of(c.out[0]), keel_count(c.out[0])));
   if (size != 0) std::memmove(out_bytes(c), in_bytes(c, 0), size);  // may be the same memory
   return KEEL_OK;
 }

@@ -1,4 +1,4 @@
-// types.h: the thirteen dtypes as C++ types, their rounding, and a visitor from keel_dt to type.
+// types.h: the dtypes that ops compute with as C++ types, their rounding, and a visitor from keel_dt to type.
 //
 // Element types come first; then value() and make<T>(), the only conversions between an element and a number
 // to compute with; Arith, Math and Sum, the types to compute in; convert(), the rule of the op `cast`;

@@ -135,22 +135,6 @@ keel_rc gelu(const GeluState& s, const keel_call& c) {
   return s.tanh ? unary<Floats, MathOf<kGeluTanh>>(c) : unary<Floats, MathOf<kGelu>>(c);
 }
 
-template <class From, class To>
-keel_rc cast_loop(const keel_call& c) {
-  const From* x = in<From>(c, 0);
-  To* y = out<To>(c);
-  const int64_t n = elements(c);
-  for (int64_t i = 0; i < n; ++i) y[i] = convert<To>(x[i]);
-  return KEEL_OK;
-}
-keel_rc cast(const keel_call& c) {
-  return typed<Any>(c, in_type(c), [&](auto from) {
-    return typed<Any>(c, keel_dt_of(c.out[0]), [&](auto to) {
-      return cast_loop<typename decltype(from)::type, typename decltype(to)::type>(c);
-    });
-  });
-}
-
 constexpr uint32_t kFlags = KEEL_IMPL_ANY_DIMS | KEEL_IMPL_INPLACE;
 constexpr keel_impl kImpls[] = {
     row<unary<Booleans, LogicalNot>>(REFERENCE_OP("logical_not"), kFlags),
@@ -176,7 +160,6 @@ constexpr keel_impl kImpls[] = {
     row<unary<Floats, IsNan>>(REFERENCE_OP("is_nan"), kFlags),
     row<unary<Floats, IsInf>>(REFERENCE_OP("is_inf"), kFlags),
     row<unary<Floats, IsFinite>>(REFERENCE_OP("is_finite"), kFlags),
-    row<cast>(REFERENCE_OP("cast"), KEEL_IMPL_ANY_DIMS),
 };
 
 }  // namespace

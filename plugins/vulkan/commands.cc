@@ -25,7 +25,7 @@ struct Touched {
   }
   static Range Of(const keel_tensor* t) {
     const auto begin = reinterpret_cast<uint64_t>(keel_ptr(t));
-    return {begin, begin + static_cast<uint64_t>(keel_count(t)) * t->dtype.bits / 8};
+    return {begin, begin + keel_bytes(keel_dt_of(t), keel_count(t))};
   }
 };
 

@@ -102,7 +102,9 @@ class BodyReader {
   bool SetDtype(uint32_t value, const keel_node* node, uint32_t i, bool operand) {
     keel_tensor t = {};
     if ((operand ? host_->node_in : host_->node_out)(node, i, &t) != KEEL_OK) return false;
-    return value < body_.dtypes.size() ? (body_.dtypes[value] = dtype_of(t), true) : false;
+    if (value >= body_.dtypes.size() || dtypes_of(dtype_of(t)) == kNone) return false;
+    body_.dtypes[value] = dtype_of(t);
+    return true;
   }
 
   const keel_host* host_;

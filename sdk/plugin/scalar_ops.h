@@ -187,9 +187,10 @@ inline const ScalarOp* find_scalar_op(std::string_view name) {
   return nullptr;
 }
 
-// The set that contains a dtype; kNone: no dtype of Keel.
+// The set that contains a dtype; kNone: a storage dtype, or none of Keel.
 inline Dtypes dtypes_of(keel_dt dt) {
   const uint32_t code = dt & 255;
+  if ((dt >> 8 & 255) < 8) return kNone;
   if (code == 0) return kSigned;
   if (code == 1) return kUnsigned;
   if (code == 2 || code == 4) return kFloats;

@@ -224,3 +224,21 @@ def test_results_as_json_are_exact(keel, graph, tmp_path):
     y = json.loads(done.out)["outputs"]["y"]
     assert y["dtype"] == "f32" and y["shape"] == [2, 2]
     assert y["data"][1:] == ["nan", "inf", "-inf"] and np.float32(y["data"][0]) == np.float32(0.1) + np.float32(1)
+
+
+def test_storage_dtypes_are_one_byte_void_and_packed_in_raw_files(keel, graph, tmp_path):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    path, x = identity(graph, "i4", "5"), np.array([1, -2, 7, -8, 3]).astype(ml_dtypes.int4)
+    np.save(tmp_path / "v.npy", x)
+    np.save(tmp_path / "b.npy", x.view(np.uint8))
+    (tmp_path / "r.bin").write_bytes(bytes([0xe1, 0x87, 0x03]))
+    for spec in ("x=@v.npy", "x=@v.npy:i4", "x=@b.npy", "x=@r.bin:i4[5]", "x=@r.bin", "x=1,-2,7,-8,3"):
+        assert keel("run", path, "-i", spec).out == "y: i4[5]\n[ 1, -2,  7, -8,  3]\n"
+        np.testing.assert_array_equal(run(keel, tmp_path, path, spec).view(ml_dtypes.int4), x)
+    assert json.loads(keel("run", path, "-i", "x=0", "--json").out)["outputs"]["y"]["data"] == [0] * 5
+    assert "8 does not fit in i4" in keel("run", path, "-i", "x=8,0,0,0,0", code=2).err
+    (tmp_path / "r2.bin").write_bytes(bytes(2))
+    assert "has 2 bytes, but i4[5] takes 3" in keel("run", path, "-i", "x=@r2.bin", code=3).err
+    path = identity(graph, "f8e4m3fn", "3")
+    assert keel("run", path, "-i", "x=1.1,-1e6,nan").out == "y: f8e4m3fn[3]\n[1.125,  -448,   nan]\n"
+    assert keel("run", path, "-i", "x=f32[3]=1,2,3", "--cast-inputs").out == "y: f8e4m3fn[3]\n[1, 2, 3]\n"

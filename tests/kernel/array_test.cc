@@ -24,7 +24,7 @@ TEST(Array, IsAlignedZeroedAndCounted) {
     auto dtype = static_cast<DType>(d);
     ArrayRef a = *NewArray(dtype, std::vector<int64_t>{3, 5}, true);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(a->data()) % 64, 0u);
-    EXPECT_EQ(a->bytes(), 15u * SizeOf(dtype));
+    EXPECT_EQ(a->bytes(), (15u * BitsOf(dtype) + 7) / 8);
     for (uint64_t i = 0; i < a->bytes(); i++) EXPECT_EQ(a->data()[i], 0);
   }
 }

@@ -20,6 +20,8 @@ TEST_F(Opset, Elementwise) {
   EXPECT_EQ(Infer("select", {"bool[2, 1]", "f32[3]", "f32[]"}), "f32[2, 3]");
   EXPECT_EQ(Infer("relu", {"bf16[7]"}), "bf16[7]");
   EXPECT_EQ(Infer("cast", {"f32[2]"}, {T("to", DType::kBool)}), "bool[2]");
+  EXPECT_EQ(Infer("cast", {"i4[2]"}, {T("to", DType::kF8E5M2)}), "f8e5m2[2]");
+  EXPECT_EQ(Infer("reshape", {"u2[6]"}, {L("to", {2, 3})}), "u2[2, 3]");
   EXPECT_EQ(Infer("clamp", {"f32[2]", "1", "1.0"}), "f32[2]");
 }
 
@@ -175,7 +177,7 @@ TEST_F(Opset, ErrorsNameOpOperandGotAndWanted) {
             "relu: has no attribute 'slope'; it has none: x is f32[2]");
   EXPECT_EQ(Infer("arg_max", {"f32[2, 3]"}, {I("axis", 2)}),
             "arg_max: axis = 2 is not in [-2, 2): x is f32[2, 3]");
-  EXPECT_EQ(Infer("cast", {"f32[2]"}), "cast: attribute to (dtype) must be given: x is f32[2]");
+  EXPECT_EQ(Infer("cast", {"f32[2]"}), "cast: attribute to (dtype or storage) must be given: x is f32[2]");
   EXPECT_EQ(Infer("reduce_sum", {"f32[2]"}, {F("axes", 1)}),
             "reduce_sum: attribute axes is axes[P] but got a float: x is f32[2]");
   EXPECT_EQ(Infer("reshape", {"f32[2, 3]"}, {L("to", {4, -1})}),

@@ -143,6 +143,8 @@ class Drawer:
             return str([1] * rank)
         if name in ("start", "stop", "lo", "hi", "axis"):
             return "0"
+        if name == "round":
+            return self.pick(["nearest", "up", "down"])
         return self.pick(["true", "false"])
 
     def write(self, tree, values):

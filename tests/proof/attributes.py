@@ -42,7 +42,7 @@ NUMBERS = {"i64": [1, 1, 2, 3, 0, -1], "f64": [1e-5, 0.5, 1.0, 2.0, 0.125], "dim
 def drawn(drawer, kind, env):
     if kind in NUMBERS:
         return str(drawer.one([n for n in NUMBERS[kind] if drawer.top or n != "b"]))
-    if kind == "dtype":
+    if kind in ("dtype", "dtype or storage"):
         return drawer.one(DTYPES)
     if kind.endswith("[]"):
         return listed(drawer.dims())

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from keel_types import (Attr, Kv, Plugin, Tensor, code_of, dt, dtype_of, encode, int64s, names, options,  # noqa: F401
-                        tensor_of)
+from keel_types import (Attr, Kv, Plugin, Tensor, code_of, dt, dtype_of, encode, int64s, is_storage, names,  # noqa: F401
+                        options, tensor_of, unpack)
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("KEEL_BUILD", ROOT / "build" / "release"))
@@ -122,6 +122,9 @@ class Array(Handle):
         dtype, shape = dtype_of(t.code, t.bits), tuple(t.shape[i] for i in range(t.ndim))
         if 0 in shape:
             return np.empty(shape, dtype)
+        if is_storage(dtype):
+            count = int(np.prod(shape, dtype=np.int64))
+            return unpack((C.c_char * ((count * t.bits + 7) // 8)).from_address(t.data + t.byte_offset), dtype, shape)
         strides = [t.strides[i] * dtype.itemsize for i in range(t.ndim)] if t.strides else None
         reach = sum(abs(s) * (n - 1) for s, n in zip(strides, shape)) if strides else \
             dtype.itemsize * (int(np.prod(shape, dtype=np.int64)) - 1)

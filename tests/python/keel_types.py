@@ -49,10 +49,44 @@ def _bfloat16():
     return np.dtype(ml_dtypes.bfloat16)
 
 
+# Storage dtypes: Keel's name -> (name in ml_dtypes, which has one element a byte; code; bits of an element).
+STORAGE = {"f8e4m3fn": ("float8_e4m3fn", 10, 8), "f8e4m3fnuz": ("float8_e4m3fnuz", 11, 8), "f8e5m2": ("float8_e5m2", 12, 8),
+           "f8e5m2fnuz": ("float8_e5m2fnuz", 13, 8), "f8e8m0": ("float8_e8m0fnu", 14, 8), "i4": ("int4", 0, 4),
+           "u4": ("uint4", 1, 4), "i2": ("int2", 0, 2), "u2": ("uint2", 1, 2), "f4e2m1": ("float4_e2m1fn", 17, 4)}
+_STORAGE_CODES = {name: (code, bits) for name, code, bits in STORAGE.values()}
+
+
+def storage_dtype(name):
+    """numpy's dtype of a storage dtype, by Keel's name or ml_dtypes' name."""
+    import ml_dtypes
+    return np.dtype(getattr(ml_dtypes, STORAGE[name][0] if name in STORAGE else name))
+
+
+def is_storage(dtype):
+    return np.dtype(dtype).name in _STORAGE_CODES
+
+
+def pack(array):
+    """The bytes of an array of a storage dtype: the first element in the lowest bits."""
+    _, bits = _STORAGE_CODES[array.dtype.name]
+    codes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return np.packbits(np.unpackbits(codes[:, None], axis=1, count=bits, bitorder="little"), bitorder="little")
+
+
+def unpack(data, dtype, shape):
+    """The inverse."""
+    _, bits = _STORAGE_CODES[dtype.name]
+    count = int(np.prod(shape, dtype=np.int64))
+    each = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count * bits].reshape(count, bits)
+    return np.packbits(each, axis=1, bitorder="little").reshape(shape).view(dtype)
+
+
 def code_of(dtype):
     dtype = np.dtype(dtype)
     if dtype.name == "bfloat16":
         return 4
+    if dtype.name in _STORAGE_CODES:
+        return _STORAGE_CODES[dtype.name][0]
     if dtype.kind not in "iufb":
         raise TypeError(f"libkeel has no dtype like numpy's {dtype}")
     return {"i": 0, "u": 1, "f": 2, "b": 6}[dtype.kind]
@@ -60,15 +94,25 @@ def code_of(dtype):
 
 def dt(dtype):
     """keel_dt of a numpy dtype."""
-    return code_of(dtype) | np.dtype(dtype).itemsize << 11 | 1 << 16
+    dtype = np.dtype(dtype)
+    bits = _STORAGE_CODES[dtype.name][1] if is_storage(dtype) else dtype.itemsize * 8
+    return code_of(dtype) | bits << 8 | 1 << 16
 
 
 def dtype_of(code, bits):
+    if code >= 10 or bits < 8:
+        return storage_dtype(next(name for name, known in _STORAGE_CODES.items() if known == (code, bits)))
     return _bfloat16() if code == 4 else np.dtype("?" if code == 6 else f"{'iuf'[code]}{bits // 8}")
 
 
 def tensor_of(array):
     strides = [s // array.itemsize for s in array.strides]
-    tensor = Tensor(array.ctypes.data, 1, 0, array.ndim, code_of(array.dtype), array.itemsize * 8, 1,
-                    int64s(array.shape), int64s(strides), 0)
+    data, bits = array.ctypes.data, array.itemsize * 8
+    if is_storage(array.dtype):
+        bits = _STORAGE_CODES[array.dtype.name][1]
+        packed = pack(array)
+        data, strides = packed.ctypes.data, [int(np.prod(array.shape[d + 1:])) for d in range(array.ndim)]
+    tensor = Tensor(data, 1, 0, array.ndim, code_of(array.dtype), bits, 1, int64s(array.shape), int64s(strides), 0)
+    if is_storage(array.dtype):
+        tensor.packed = packed  # kept alive
     return tensor

@@ -5,6 +5,7 @@ import gc
 import numpy as np
 import pytest
 from keel_abi import Array, KeelError, Tensor, call, dt, int64s, lib, tensor_of
+from keel_types import storage_dtype
 
 DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "bfloat16"]
 
@@ -121,6 +122,17 @@ def test_dlpack_of_another_major_is_refused(context):
     managed, out = Versioned(major=2, tensor=tensor_of(pattern((2,)))), C.c_void_p()
     with pytest.raises(KeelError, match="DLPack version 2.0"):
         call("keel_array_from_dlpack", context, C.byref(managed), None, C.byref(out))
+
+
+def test_dlpack_with_one_small_element_a_byte_is_refused(context):
+    x, out = np.zeros(3, storage_dtype("i4")), C.c_void_p()
+    tensor = tensor_of(x)  # keeps the packed bytes
+    managed = Versioned(major=1, flags=4, tensor=tensor)
+    with pytest.raises(KeelError, match="one element of 4 bits in each byte; Keel reads packed elements"):
+        call("keel_array_from_dlpack", context, C.byref(managed), None, C.byref(out))
+    managed.flags = 0
+    call("keel_array_from_dlpack", context, C.byref(managed), None, C.byref(out))
+    assert Array(out, context).numpy().dtype == x.dtype
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -44,6 +44,21 @@ TEST(Tensors, BadLiteralsAreNamed) {
   EXPECT_EQ(Failure([] { keel::f32(true); }), "the literal true is bool, the other operand f32");
 }
 
+TEST(Tensors, StorageDtypesArePackedAndOnlyCast) {
+  const Tensor t = keel::tensor({1, -2, 3}, KEEL_I4);
+  EXPECT_EQ(t.type(), "i4[3]");
+  EXPECT_EQ(t.array().bytes(), 2u);
+  const auto* bytes = static_cast<const uint8_t*>(t.array().data());
+  EXPECT_EQ(bytes[0], 0xe1);
+  EXPECT_EQ(bytes[1], 0x03);
+  EXPECT_EQ(keel::to_string(t), "[ 1 -2  3]");
+  EXPECT_EQ(keel::cast(t, KEEL_F32).values<float>(), (std::vector<float>{1, -2, 3}));
+  EXPECT_EQ(keel::to_string(keel::cast(Tensor{0.3, 1e6}, KEEL_F8E4M3FN)), "[3.125e-01 4.480e+02]");
+  EXPECT_EQ(keel::tensor(0.5, KEEL_F4E2M1).item<float>(), 0.5f);
+  EXPECT_EQ(Failure([] { keel::tensor({8}, KEEL_I4); }), "the literal 8 does not fit in i4");
+  EXPECT_TRUE(Has(Failure([&] { t + t; }), "is i4 but must be one of"));
+}
+
 TEST(Tensors, ItemsAndTruth) {
   EXPECT_EQ(Tensor(5.5).item<float>(), 5.5f);
   EXPECT_EQ(Tensor{{7}}.item<int>(), 7);

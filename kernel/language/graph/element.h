@@ -16,7 +16,13 @@ std::string PrintElement(DType dtype, const void* element);
 // Writes SizeOf(dtype) bytes. Integers are valid as floats; a number out of range is an error.
 absl::Status ParseElement(DType dtype, std::string_view text, void* element);
 
-// Floats round to nearest even and overflow to inf; integers truncate, out of range is an error; bool: value
+// One element of an array, which may be packed, and back; a packed element alone is in the lowest bits of a
+// byte.
+void LoadElement(DType dtype, const void* data, int64_t i, void* element);
+void StoreElement(DType dtype, const void* element, int64_t i, void* data);
+
+// Floats round to nearest even and overflow to inf (if the dtype has it, else to the largest number);
+// integers truncate, out of range is an error; bool: value
 // != 0.
 absl::Status ElementFromDouble(DType dtype, double value, void* element);
 double ElementToDouble(DType dtype, const void* element);  // rounded beyond 2^53; a bool is 0 or 1

@@ -1,5 +1,6 @@
 // file_encode.cc: a module's structure as columns (abi/graph.fbs).
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
 
@@ -262,7 +263,19 @@ absl::StatusOr<EncodedModule> Encoder::Run() {
 
 }  // namespace
 
+namespace {
+
+bool HasStorageTypes(const Module& m) {
+  const auto is_storage = [](const auto& thing) { return IsStorage(thing.type.dtype); };
+  return std::ranges::any_of(m.constants, is_storage) || std::ranges::any_of(m.variables, is_storage) ||
+         std::ranges::any_of(m.graphs,
+                             [&](const auto& g) { return std::ranges::any_of(g->values, is_storage); });
+}
+
+}  // namespace
+
 uint32_t MinReader(const Module& m) {
+  if (HasStorageTypes(m)) return 3;
   bool first = m.variables.empty();
   for (const auto& g : m.graphs) first = first && g->nodes_by_name.empty();
   return first ? 1 : 2;

@@ -9,7 +9,7 @@
 
 namespace keel {
 
-inline constexpr uint32_t kFileFormat = 2;
+inline constexpr uint32_t kFileFormat = 3;
 inline constexpr uint64_t kSegmentAlign = 4096, kConstantAlign = 64;
 inline constexpr uint64_t kMaxStructureBytes = uint64_t{256} << 20;
 

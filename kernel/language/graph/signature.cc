@@ -36,8 +36,10 @@ std::vector<std::string> CaptureLines(const Graph& g) {
 std::string PrintSpec(const TensorType& type, const DimTable& dims) {
   constexpr std::string_view kStems[] = {"none", "bool", "int", "uint", "float"};
   const DTypeInfo& info = Info(type.dtype);
-  std::string out = absl::StrCat(type.dtype == DType::kBF16 ? "b" : "", kStems[static_cast<int>(info.kind)]);
-  if (info.kind != DKind::kBool) absl::StrAppend(&out, info.size * 8);
+  std::string out(info.name);
+  if (info.kind != DKind::kStorage)
+    out = absl::StrCat(type.dtype == DType::kBF16 ? "b" : "", kStems[static_cast<int>(info.kind)]);
+  if (info.kind != DKind::kStorage && info.kind != DKind::kBool) absl::StrAppend(&out, info.size * 8);
   absl::StrAppend(&out, " Tensor, shape=(");
   for (size_t d = 0; d < type.dims.size(); d++)
     absl::StrAppend(&out, d ? ", " : "",

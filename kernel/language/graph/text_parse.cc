@@ -23,16 +23,17 @@ absl::Status ReadMeta(TextReader& r) {
   return r.Locate(at, r.module.SetMetadata(key.name, value));
 }
 
-absl::StatusOr<std::string> ReadElements(TextReader& r, DType dtype, uint64_t wanted) {
+absl::StatusOr<std::string> ReadElements(TextReader& r, DType dtype, int64_t wanted) {
   Token at = r.lex.Peek();
   std::string bytes;
-  uint64_t count = 0, size = SizeOf(dtype), element = 0;
+  int64_t count = 0;
+  uint64_t element = 0;
   RETURN_IF_ERROR(r.lex.List("[", "]", [&]() -> absl::Status {
     Token place = r.lex.Peek();
     ASSIGN_OR_RETURN(Literal literal, r.ReadLiteral());
     RETURN_IF_ERROR(r.Encode(place, literal, dtype, &element));
-    bytes.append(reinterpret_cast<const char*>(&element), size);
-    count++;
+    bytes.resize(BytesOf(dtype, count + 1));
+    StoreElement(dtype, &element, count++, bytes.data());
     return absl::OkStatus();
   }));
   if (count != wanted) return r.Fail(at, absl::StrCat("the type has ", wanted, " elements, got ", count));
@@ -44,7 +45,7 @@ absl::StatusOr<std::string> ReadData(TextReader& r, const TensorType& type, uint
     return r.Fail(r.lex.Peek(), "the data of this constant was omitted when the text was printed");
   if (r.lex.At("hex")) return r.ReadHex(bytes);
   if (r.lex.AtPunct("[") || !type.dims.empty())
-    return ReadElements(r, type.dtype, bytes / SizeOf(type.dtype));
+    return ReadElements(r, type.dtype, CountOf(type.dims, type.dtype).value_or(0));
   Token at = r.lex.Peek();
   ASSIGN_OR_RETURN(Literal literal, r.ReadLiteral());
   std::string element(bytes, '\0');

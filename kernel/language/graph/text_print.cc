@@ -96,11 +96,12 @@ class Printer {
   }
 
   std::string Data(const Constant& c) {
-    auto p = static_cast<const char*>(c.data);
-    uint64_t size = SizeOf(c.type.dtype), count = c.bytes / size;
+    const auto count = static_cast<uint64_t>(CountOf(c.type.dims, c.type.dtype).value_or(0));
     std::string list = "[";
     for (uint64_t i = 0; i < count && count <= kListedElements; i++) {
-      std::string element = PrintElement(c.type.dtype, p + i * size);
+      uint64_t bits = 0;
+      LoadElement(c.type.dtype, c.data, static_cast<int64_t>(i), &bits);
+      std::string element = PrintElement(c.type.dtype, &bits);
       if (element.empty()) return Hex(c);
       absl::StrAppend(&list, i ? ", " : "", element);
     }

@@ -19,14 +19,15 @@ absl::Status CheckType(std::string_view what, const TensorType& type, const DimT
 }
 
 absl::StatusOr<uint64_t> BytesOf(std::string_view what, const TensorType& type) {
-  uint64_t bytes = SizeOf(type.dtype);
+  int64_t count = 1;
   for (Dim d : type.dims)
     if (d == 0) return 0;
   for (Dim d : type.dims) {
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(d), &bytes) || bytes > kMaxTensorBytes)
+    if (__builtin_mul_overflow(count, d, &count) ||
+        static_cast<uint64_t>(count) > kMaxTensorBytes / SizeOf(type.dtype))
       return Exhausted(what, " takes more than ", kMaxTensorBytes, " bytes, the limit of one tensor");
   }
-  return bytes;
+  return keel::BytesOf(type.dtype, count);
 }
 
 bool MayBeEqual(const TensorType& a, const TensorType& b, const DimTable& dims) {

@@ -83,6 +83,10 @@ absl::Status TakeWord(const Env& env, const AttrDef& a, const AttrValue& v, Val*
   if (a.type == AttrDef::kEnum) RETURN_IF_ERROR(TakeChoice(env, a, v.s));
   if (a.type == AttrDef::kDType && (v.i <= 0 || v.i >= static_cast<int64_t>(DType::kCount)))
     return env.Fail("attribute ", a.name, " is not a dtype");
+  if (a.type == AttrDef::kDType && !a.storage && IsStorage(static_cast<DType>(v.i)))
+    return Annotate(env.Fail("attribute ", a.name, " is ", Name(static_cast<DType>(v.i)),
+                             ", a storage dtype, which only cast makes"),
+                    kErrorHint, "make another dtype, then cast it");
   out->kind = a.type == AttrDef::kBool ? Val::kBool : a.type == AttrDef::kDType ? Val::kDType : Val::kStr;
   out->i = a.type == AttrDef::kBool ? v.i != 0 : v.i;
   out->s = v.s;

@@ -106,6 +106,10 @@ absl::Status WhileResults(Env& env, const Types& operands, const std::vector<Nam
 
 // The number of iterations: the first dim of the scanned operands, or `length`.
 absl::Status SettleLength(Env& env, const Types& operands, size_t first) {
+  for (size_t i = first; i < operands.size(); i++)
+    if (IsPacked(operands[i].dtype))
+      return env.Fail(env.OperandName(i), " is ", Name(operands[i].dtype),
+                      ", whose elements are packed: an entry may begin within a byte; cast it first");
   int64_t& length = AttrNamed(env, "length").i;
   bool given = length != -1;
   if (given && !IsSymbolic(length) && (length < 0 || length > kMaxDim))
@@ -146,6 +150,9 @@ absl::Status ScanResults(Env& env, const Types& operands, const std::vector<Name
   *out = bodies[0].types.results;
   for (size_t i = carry; i < out->size(); i++) {
     Dims& dims = (*out)[i].dims;
+    if (IsPacked((*out)[i].dtype))
+      return env.Fail("result ", i, " of ", Describe(bodies[0]), " is ", Name((*out)[i].dtype),
+                      ", whose elements are packed: it cannot be stacked; cast it to i8 or u8 in the body");
     if (dims.size() == KEEL_MAX_RANK)
       return env.Fail("result ", i, " of ", Describe(bodies[0]), " has ", dims.size(),
                       " dims: stacked it would have more than ", KEEL_MAX_RANK);

@@ -18,8 +18,8 @@ namespace keel::opset {
 inline constexpr uint16_t kNoSlot = 0xffff;
 inline constexpr size_t kMaxOpSlots = 64, kMaxOpTypes = 16, kMaxList = 4096;
 
-using DTypeSet = uint16_t;  // bit d: DType d
-inline DTypeSet Bit(DType d) { return static_cast<DTypeSet>(1u << static_cast<unsigned>(d)); }
+using DTypeSet = uint32_t;  // bit d: DType d
+inline DTypeSet Bit(DType d) { return DTypeSet{1} << static_cast<unsigned>(d); }
 
 // The source of a pattern's dtype.
 struct DTypeRef {
@@ -82,6 +82,7 @@ struct AttrDef {
   std::string name, type_text, default_text;
   Type type = kBool;
   bool has_default = false;
+  bool storage = false;  // a kDType that may be a storage dtype
   Expr default_value;
   std::vector<std::string> choices;
   std::string group_name;

@@ -38,7 +38,8 @@ DTypeSet SetNamed(std::string_view name) {
                                {"uint", kUints},
                                {"float", kFloats},
                                {"num", kNum},
-                               {"any", static_cast<DTypeSet>(kNum | Bit(DType::kBool))}};
+                               {"any", kNum | Bit(DType::kBool)},
+                               {"storage", KindSet(DKind::kStorage)}};
   for (const ClassName& c : classes)
     if (c.name == name) return c.set;
   auto d = ParseDType(name);
@@ -223,6 +224,8 @@ class Reader {
                               [&](const AttrTypeName& t) { return t.name == word; });
     if (known == std::end(kAttrTypes)) return lex_.FailAt(at, "unknown attribute type");
     a->type = known->plain;
+    a->storage = a->type == AttrDef::kDType && lex_.Accept("or");
+    if (a->storage) RETURN_IF_ERROR(lex_.Expect("storage"));
     if (lex_.Accept("[")) {
       a->type = known->list;
       if (lex_.AtName()) {
@@ -274,7 +277,7 @@ class Reader {
   absl::StatusOr<DTypeSet> ReadSet() {
     DTypeSet set = 0;
     while (lex_.AtName() && SetNamed(lex_.Peek().text) != 0) set |= SetNamed(lex_.Next().text);
-    if (!set) return lex_.Fail("expected dtypes or classes (int, uint, float, num, any)");
+    if (!set) return lex_.Fail("expected dtypes or classes (int, uint, float, num, any, storage)");
     return set;
   }
 

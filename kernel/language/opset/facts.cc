@@ -82,6 +82,10 @@ bool MayFail(const OpDef& def, DType first) {
     return !f.dtypes || first == DType::kNone || f.dtypes & opset::Bit(first);
   });
 }
+bool TakesStorage(const OpDef& def) {
+  return std::any_of(def.types.begin(), def.types.end(),
+                     [](const opset::TypeVar& v) { return v.set & opset::Bit(DType::kF8E4M3FN); });
+}
 bool IsClose(const OpDef& def) { return def.close; }
 bool IsTypedByGraph(const OpDef& def) { return def.typed_by != opset::kNoSlot; }
 bool IsControl(const OpDef& def) { return def.control != nullptr; }

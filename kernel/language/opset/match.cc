@@ -168,6 +168,14 @@ absl::Status DTypeClash(const Env& env, DType got, DType want, std::string_view 
                   absl::StrCat("if the conversion is intended, write cast(x){to=", keel::Name(want), "}"));
 }
 
+absl::Status DTypeOutside(const Env& env, DType got, DTypeSet set, int operand) {
+  absl::Status status =
+      env.Fail(TypedThing(env, operand), " is ", keel::Name(got), " but must be one of ", SetText(set));
+  if (!IsStorage(got)) return status;
+  return Annotate(std::move(status), kErrorHint,
+                  absl::StrCat(keel::Name(got), " only stores values: compute with cast(x){to=f32}, say"));
+}
+
 absl::Status BindDType(Env& env, const Pattern& p, DType got, int operand) {
   const DTypeRef& ref = p.dtype;
   if (ref.kind == DTypeRef::kFixed)
@@ -179,9 +187,7 @@ absl::Status BindDType(Env& env, const Pattern& p, DType got, int operand) {
   DType& bound = env.types[ref.index];
   if (bound == DType::kNone) {
     const TypeVar& var = env.def.types[ref.index];
-    if (!(var.set & Bit(got)))
-      return env.Fail(TypedThing(env, operand), " is ", keel::Name(got), " but must be one of ",
-                      SetText(var.set));
+    if (!(var.set & Bit(got))) return DTypeOutside(env, got, var.set, operand);
     bound = got;
     env.type_bound_by[ref.index] = static_cast<int16_t>(operand);
   } else if (bound != got) {

@@ -109,6 +109,7 @@ std::string_view OpName(const OpDef&);
 uint32_t OpVersion(const OpDef&);
 std::string_view OpDoc(const OpDef&);
 bool Has(const OpDef&, Trait);
+bool TakesStorage(const OpDef&);                         // operands of storage dtypes
 uint32_t TraitBits(const OpDef&);                        // KEEL_TRAIT_ ...
 std::vector<std::string_view> TraitNames(const OpDef&);  // of each bit
 bool HasBody(const OpDef&);

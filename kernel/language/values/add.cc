@@ -78,12 +78,12 @@ constexpr AddFn kAdds[] = {nullptr,          nullptr,          AddRow<int8_t>,  
                            AddRow<int32_t>,  AddRow<int64_t>,  AddRow<uint8_t>, AddRow<uint16_t>,
                            AddRow<uint32_t>, AddRow<uint64_t>, AddRow<Half>,    AddRow<BFloat>,
                            AddRow<float>,    AddRow<double>};
-static_assert(std::size(kAdds) == static_cast<size_t>(DType::kCount));
+static_assert(std::size(kAdds) == static_cast<size_t>(DType::kF64) + 1);
 
 }  // namespace
 
 void AddElements(DType dtype, bool subtract, const void* a, const void* b, void* to, int64_t count) {
-  AddFn add = kAdds[static_cast<size_t>(dtype)];
+  AddFn add = IsStorage(dtype) ? nullptr : kAdds[static_cast<size_t>(dtype)];
   if (add) add(subtract, a, b, to, count);
 }
 

@@ -47,6 +47,9 @@ absl::StatusOr<DType> CheckTensor(const keel_tensor& t) {
   ASSIGN_OR_RETURN(DType dtype, CheckType(t));
   if (!InHostMemory(t))
     return Unimplemented("memory of device type ", t.device.type, " (DLPack); copy it to host memory first");
+  if (IsPacked(dtype) && !IsRowMajor(t))
+    return Invalid("a tensor of ", Name(dtype),
+                   " is strided; its elements are packed, so it must be row-major");
   return dtype;
 }
 
@@ -143,14 +146,14 @@ absl::StatusOr<int64_t> CountOf(std::span<const int64_t> shape, DType dtype) {
 
 keel_array* NewResult(DType dtype, std::span<const int64_t> shape, int64_t count) {
   const DTypeInfo& info = Info(dtype);
-  keel_array* a = AllocateBlock(static_cast<uint64_t>(count) * info.size);
+  keel_array* a = AllocateBlock(keel_bytes(info.code, count));
   if (a) SetType(a, dtype, std::bit_cast<keel_dtype>(info.code), shape, count);
   return a;
 }
 
 absl::StatusOr<ArrayRef> NewArray(DType dtype, std::span<const int64_t> shape, bool zeroed) {
   ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
-  uint64_t bytes = static_cast<uint64_t>(count) * SizeOf(dtype);
+  uint64_t bytes = BytesOf(dtype, count);
   keel_array* a = NewResult(dtype, shape, count);
   if (!a)
     return Exhausted("no memory for a tensor of ", bytes, " bytes, shape [", absl::StrJoin(shape, ", "), "]");
@@ -164,7 +167,7 @@ absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> s
   keel_array* a = AllocateBorrowing();
   if (!a) return Exhausted("no memory for an array's header");
   SetType(a, dtype, AbiDType(dtype), shape, count);
-  a->type_key = static_cast<uint8_t>(kDeviceKey | static_cast<uint8_t>(dtype));
+  a->type_key = static_cast<uint8_t>(kDeviceKey + static_cast<uint8_t>(dtype));
   a->view.data = memory.data;
   a->view.device = memory.device;
   *a->borrowed() = {{}, memory.release, memory.block, memory.to_host};
@@ -181,7 +184,7 @@ absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape
   keel_array* a = AllocateBorrowing();
   if (!a) return Exhausted("no memory for an array's header");
   SetType(a, dtype, AbiDType(dtype), shape, 0);
-  a->type_key = static_cast<uint8_t>(kSymbolicKey | static_cast<uint8_t>(dtype));
+  a->type_key = static_cast<uint8_t>(kSymbolicKey + static_cast<uint8_t>(dtype));
   a->view.data = nullptr;
   *a->borrowed() = {{}, [](void* p) { delete static_cast<SymbolicValue*>(p); }, value.release(), nullptr};
   return ArrayRef(a);

@@ -15,8 +15,9 @@
 namespace keel {
 
 inline uint8_t TypeKey(DType dtype, int32_t rank) {
-  static_assert(static_cast<int>(DType::kCount) <= 16 && KEEL_MAX_RANK < 16);
-  return static_cast<uint8_t>(static_cast<int32_t>(dtype) | rank << 4);
+  constexpr int32_t kRanks = KEEL_MAX_RANK + 1;
+  static_assert((static_cast<int>(DType::kCount) - 1) * kRanks < kSymbolicKey);
+  return static_cast<uint8_t>((static_cast<int32_t>(dtype) - 1) * kRanks + rank + 1);
 }
 
 // Owns one reference.

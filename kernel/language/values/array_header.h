@@ -17,9 +17,11 @@ inline constexpr uint64_t kAlign = 64;
 using ReleaseFn = void (*)(void*);
 using ToHostFn = absl::StatusOr<class ArrayRef> (*)(keel_array*);
 struct DeviceBlock;  // kernel/runtime/device/move.h
-// Replace the rank in type_key for arrays whose elements the host cannot read.
-inline constexpr uint8_t kSymbolicKey = 0xe0;  // a value of a trace: no elements
-inline constexpr uint8_t kDeviceKey = 0xf0;    // the elements are in device memory
+// type_key is 0 (none), TypeKey(dtype, rank) for arrays in host memory, or, plus the dtype, one of these.
+inline constexpr uint8_t kSymbolicKey = 208;  // a value of a trace: no elements
+inline constexpr uint8_t kDeviceKey = 232;    // the elements are in device memory
+static_assert(static_cast<int>(DType::kCount) <= kDeviceKey - kSymbolicKey &&
+              static_cast<int>(DType::kCount) + kDeviceKey <= 256);
 
 // The value that a symbolic array represents, owned by the array. kernel/program/trace has the only subclass.
 struct SymbolicValue {
@@ -54,15 +56,15 @@ struct alignas(keel::kAlign) keel_array {
 
   std::span<const int64_t> shape() const { return {dims, static_cast<size_t>(view.ndim)}; }
   char* data() const { return static_cast<char*>(view.data) + view.byte_offset; }
-  uint64_t bytes() const { return static_cast<uint64_t>(count) * keel::SizeOf(dtype); }
+  uint64_t bytes() const { return keel::BytesOf(dtype, count); }
   // null: the elements are in host memory
   keel::DeviceBlock* device_block() const {
-    return type_key >= keel::kDeviceKey ? static_cast<keel::DeviceBlock*>(borrowed()->arg) : nullptr;
+    return type_key > keel::kDeviceKey ? static_cast<keel::DeviceBlock*>(borrowed()->arg) : nullptr;
   }
   // null: a concrete array
   keel::SymbolicValue* symbolic() const {
-    return (type_key & 0xf0) == keel::kSymbolicKey ? static_cast<keel::SymbolicValue*>(borrowed()->arg)
-                                                   : nullptr;
+    const bool none = type_key <= keel::kSymbolicKey || type_key > keel::kDeviceKey;
+    return none ? nullptr : static_cast<keel::SymbolicValue*>(borrowed()->arg);
   }
   char* payload() { return reinterpret_cast<char*>(this) + sizeof(keel_array); }
   // Of a header that borrows its elements.

@@ -45,6 +45,9 @@ absl::StatusOr<ArrayRef> FromDlpack(DLManagedTensor* take, WrapFn wrap) {
 absl::StatusOr<ArrayRef> FromDlpack(DLManagedTensorVersioned* take, WrapFn wrap) {
   if (take->major != 1)
     return Invalid("DLPack version ", take->major, ".", take->minor, "; Keel reads version 1");
+  if (take->flags & kDlpackPadded && take->dl_tensor.dtype.bits < 8)
+    return Unimplemented("the tensor has one element of ", take->dl_tensor.dtype.bits,
+                         " bits in each byte; Keel reads packed elements");
   return wrap(take->dl_tensor, CallDeleter<DLManagedTensorVersioned>, take);
 }
 

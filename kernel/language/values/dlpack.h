@@ -20,7 +20,8 @@ struct DLManagedTensorVersioned {
 
 namespace keel {
 
-inline constexpr uint64_t kDlpackReadOnly = 1;
+inline constexpr uint64_t kDlpackReadOnly = 1,
+                          kDlpackPadded = 4;  // padded: one element of less than a byte each
 
 // On success the array owns `take`; on failure the caller keeps it. wrap: WrapArray, or its counterpart for
 // device memory.

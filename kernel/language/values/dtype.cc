@@ -22,6 +22,16 @@ constexpr std::array<DTypeInfo, kCount> kTable = {{
     {"bf16", DKind::kFloat, 2, KEEL_BF16},
     {"f32", DKind::kFloat, 4, KEEL_F32},
     {"f64", DKind::kFloat, 8, KEEL_F64},
+    {"f8e4m3fn", DKind::kStorage, 1, KEEL_F8E4M3FN},
+    {"f8e4m3fnuz", DKind::kStorage, 1, KEEL_F8E4M3FNUZ},
+    {"f8e5m2", DKind::kStorage, 1, KEEL_F8E5M2},
+    {"f8e5m2fnuz", DKind::kStorage, 1, KEEL_F8E5M2FNUZ},
+    {"f8e8m0", DKind::kStorage, 1, KEEL_F8E8M0},
+    {"i4", DKind::kStorage, 1, KEEL_I4},
+    {"u4", DKind::kStorage, 1, KEEL_U4},
+    {"i2", DKind::kStorage, 1, KEEL_I2},
+    {"u2", DKind::kStorage, 1, KEEL_U2},
+    {"f4e2m1", DKind::kStorage, 1, KEEL_F4E2M1},
 }};
 
 }  // namespace
@@ -48,6 +58,7 @@ std::optional<DType> DTypeOf(keel_dtype p) {
 
 bool Holds(DType wide, DType narrow) {
   if (wide == narrow) return true;
+  if (IsStorage(wide) || IsStorage(narrow)) return false;
   const DTypeInfo &w = Info(wide), &n = Info(narrow);
   if (n.kind == DKind::kFloat)
     return w.kind == DKind::kFloat && w.size > n.size;  // f16 and bf16 exclude each other

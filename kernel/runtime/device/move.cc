@@ -53,7 +53,7 @@ absl::StatusOr<ArrayRef> NewDeviceArray(Accelerator& device, DType dtype, std::s
                                         int queue) {
   ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
   BlockOwner block(new DeviceBlock(device.shared_from_this()));
-  ASSIGN_OR_RETURN(block->piece, device.pool().Allocate(static_cast<uint64_t>(count) * SizeOf(dtype), queue));
+  ASSIGN_OR_RETURN(block->piece, device.pool().Allocate(BytesOf(dtype, count), queue));
   return HeaderOf(std::move(block), dtype, shape);
 }
 
@@ -74,7 +74,7 @@ absl::StatusOr<ArrayRef> WrapOnDevice(Accelerator& device, const keel_tensor& t,
   std::list<Foreign> memory{{{}, [](void*) {}, nullptr, {}}};
   keel_segment& segment = memory.front().segment;
   BlockOwner block(new DeviceBlock(device.shared_from_this()));
-  const uint64_t bytes = static_cast<uint64_t>(count) * SizeOf(dtype);
+  const uint64_t bytes = BytesOf(dtype, count);
   ASSIGN_OR_RETURN(segment, device.WrapSegment(KEEL_SEGMENT_DEVICE, data, bytes));
   if (segment.address % device.alignment()) {
     device.UnwrapSegment(segment);

@@ -186,7 +186,7 @@ absl::Status Rewrite::Eval(NodeId n) {
   uint64_t bytes = 0;
   for (ValueId v : node.out) {
     const TensorType& type = graph_->values[v].type;
-    uint64_t size = SizeOf(type.dtype);
+    uint64_t size = SizeOf(type.dtype);  // at least
     for (Dim d : type.dims) {
       if (IsSymbolic(d)) return Precondition("its result has symbolic dims");
       if (__builtin_mul_overflow(size, static_cast<uint64_t>(d), &size)) size = UINT64_MAX / 2;

@@ -81,7 +81,7 @@ struct Binding : MemoryPlan {
 
 // Size of a value in bytes.
 inline uint64_t BytesOf(const Lowered& lowered, const Binding& b, uint32_t v) {
-  return static_cast<uint64_t>(b.counts[v]) * SizeOf(lowered.values[v].type.dtype);
+  return BytesOf(lowered.values[v].type.dtype, b.counts[v]);
 }
 
 }  // namespace keel

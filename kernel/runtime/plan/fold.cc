@@ -32,7 +32,7 @@ bool CanFold(const Lowered& lowered, const Step& step, uint64_t* folded_bytes) {
     const TensorType& type = lowered.values[v].type;
     absl::StatusOr<int64_t> count = CountOf({type.dims.data(), type.dims.size()}, type.dtype);
     if (!count.ok()) return false;
-    bytes += static_cast<uint64_t>(*count) * SizeOf(type.dtype);
+    bytes += BytesOf(type.dtype, *count);
     if (bytes > kMaxFoldedBytes) return false;
   }
   *folded_bytes = bytes;

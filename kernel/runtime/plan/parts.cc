@@ -293,9 +293,9 @@ void Parts::Report(Json& json, const Lowered& whole, const Binding* binding) con
     json.Key("from").String(c.from);
     json.Key("to").String(c.to);
     if (binding) {
-      uint64_t bytes = SizeOf(whole.values[v].type.dtype);
-      for (int64_t d : binding->shapes[v]) bytes *= static_cast<uint64_t>(d);
-      json.Key("bytes").Int(static_cast<int64_t>(bytes));
+      int64_t count = 1;
+      for (int64_t d : binding->shapes[v]) count *= d;
+      json.Key("bytes").Int(static_cast<int64_t>(BytesOf(whole.values[v].type.dtype, count)));
     }
     json.EndObject();
   }

@@ -23,21 +23,23 @@ class Formatter {
   Formatter(const keel_tensor& t, int64_t edge) : t_(t), edge_(edge), dtype_(*DTypeOf(t.dtype)) {}
 
   std::string Run() {
-    Rows(0, static_cast<const char*>(t_.data) + t_.byte_offset);
+    Rows(0, 0);
     return std::move(text_);
   }
 
  private:
-  void Element(const char* at) {
-    std::string digits = PrintElement(dtype_, at);
+  void Element(int64_t i) {
+    uint64_t bits = 0;
+    LoadElement(dtype_, static_cast<const char*>(t_.data) + t_.byte_offset, i, &bits);
+    std::string digits = PrintElement(dtype_, &bits);
     if (digits.empty()) digits = "nan";  // a NaN with a payload
     if (digits.ends_with(".0")) digits.resize(digits.size() - 2);
     text_ += digits;
   }
 
-  void Rows(int32_t dim, const char* at) {
+  void Rows(int32_t dim, int64_t at) {
     if (dim == t_.ndim) return Element(at);
-    int64_t n = t_.shape[dim], step = SizeOf(dtype_);
+    int64_t n = t_.shape[dim], step = 1;
     for (int32_t d = dim + 1; d < t_.ndim; d++) step *= t_.shape[d];
     bool shorten = edge_ >= 0 && n > 2 * edge_;
     text_ += "[";

@@ -17,7 +17,7 @@ void WriteValue(Json& json, const Lowered& l, uint32_t v, const Binding* b) {
     json.Key("shape").BeginArray();
     for (int64_t d : b->shapes[v]) json.Int(d);
     json.EndArray();
-    json.Key("bytes").Int(b->counts[v] * static_cast<int64_t>(SizeOf(l.values[v].type.dtype)));
+    json.Key("bytes").Int(static_cast<int64_t>(BytesOf(l, *b, v)));
     json.Key("place").String(kPlaces[b->storage[v].kind]);
     if (b->storage[v].kind == Storage::kArena)
       json.Key("offset").Int(static_cast<int64_t>(b->storage[v].place));

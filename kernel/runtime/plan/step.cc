@@ -117,11 +117,7 @@ void SetShapeFlags(keel_call* call) {
   call->flags = flags;
 }
 
-uint64_t BytesOf(const keel_tensor& t) {
-  uint64_t n = t.dtype.bits / 8;
-  for (int32_t d = 0; d < t.ndim; d++) n *= static_cast<uint64_t>(t.shape[d]);
-  return n;
-}
+uint64_t BytesOf(const keel_tensor& t) { return keel_bytes(keel_dt_of(&t), keel_count(&t)); }
 
 std::string WithSource(const std::string* source, std::string message) {
   if (source) absl::StrAppend(&message, " (", *source, ")");

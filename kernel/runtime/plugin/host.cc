@@ -25,8 +25,6 @@ void Log(int32_t level, const char* message) {
 const void* NoExtension(const char*) { return nullptr; }
 const char* NodeOp(const keel_node* n) { return OpName(*n->op).data(); }  // a std::string is NUL-terminated
 
-uint32_t NodeTraits(const keel_node* n) { return TraitBits(*n->op); }
-
 const keel_node* EnsureFilled(const keel_node* n) {
   if (!n->fill) return n;
   auto* late = const_cast<keel_node*>(n);
@@ -34,6 +32,18 @@ const keel_node* EnsureFilled(const keel_node* n) {
   fill(late);
   late->fill = nullptr;
   return n;
+}
+
+// A cast from or to a storage dtype, whose elements may be packed, is not elementwise for passes and code
+// generators.
+uint32_t NodeTraits(const keel_node* n) {
+  uint32_t bits = TraitBits(*n->op);
+  if (!(bits & KEEL_TRAIT_ELEMENTWISE) || !TakesStorage(*n->op)) return bits;
+  const keel_node* filled = EnsureFilled(n);
+  for (const auto* sides : {&filled->in, &filled->out})
+    for (const keel_node::Side& side : *sides)
+      if (IsStorage(side.dtype)) bits &= ~uint32_t{KEEL_TRAIT_ELEMENTWISE};
+  return bits;
 }
 const char* NodeName(const keel_node* n) { return EnsureFilled(n)->name.c_str(); }
 

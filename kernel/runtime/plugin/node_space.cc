@@ -56,13 +56,14 @@ class NodeHash {
   void AddSide(const keel_node::Side& side, bool data) {
     hash_.Add(static_cast<uint64_t>(side.dtype));
     hash_.Add(side.dims.size());
-    uint64_t bytes = SizeOf(side.dtype);
+    int64_t count = 1;
     for (int64_t d : side.dims) {
       if (dims_) hash_.Add(static_cast<uint64_t>(d));
-      bytes *= static_cast<uint64_t>(d);
+      count *= d;
     }
     hash_.Add(side.data != nullptr);
-    if (data && side.data) hash_.Add(std::string_view(static_cast<const char*>(side.data), bytes));
+    if (data && side.data)
+      hash_.Add(std::string_view(static_cast<const char*>(side.data), BytesOf(side.dtype, count)));
   }
   // Numbers of graphs differ between modules; the graphs themselves count.
   void AddAttr(const Attr& attr) {

@@ -80,6 +80,7 @@ class Attempt : public opset::LocalDims, public BodySink {
     const keel::Value& value = At(v);
     if (value.kind != ValueKind::kConstant || graph_.Fed(v)) return nullptr;
     const Constant& c = edit_->module->constants[value.index];
+    if (IsPacked(c.type.dtype)) return nullptr;
     const auto* bytes = static_cast<const char*>(c.data);
     size_t size = SizeOf(c.type.dtype);
     return c.bytes && !std::memcmp(bytes, bytes + size, c.bytes - size) ? c.data : nullptr;

@@ -1,4 +1,4 @@
-// cast.cc: conversions between all dtypes; the loops are in cast_loops.inc.
+// cast.cc: conversions between all dtypes but those of storage.cc; the loops are in cast_loops.inc.
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/elementwise/cast_loops.h"
 #include "plugins/cpu/parallel/parallel.h"
@@ -23,7 +23,9 @@ keel_rc RunCast(const keel_call* call) {
 
 keel_rc PrepareCast(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0), y = node.Out(0);
-  return Keep(launch, Cast{FindCast(keel_dt_of(&x), keel_dt_of(&y)), ItemSize(x), ItemSize(y)}, RunCast);
+  const UnaryLoop loop = FindCast(keel_dt_of(&x), keel_dt_of(&y));
+  if (!loop) return node.host->fail(KEEL_UNIMPLEMENTED, "a storage dtype");
+  return Keep(launch, Cast{loop, ItemSize(x), ItemSize(y)}, RunCast);
 }
 
 constexpr keel_impl kImpls[] = {

@@ -6,6 +6,7 @@
 
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/simd/simd.h"
+#include "sdk/cpp/keel/storage.hpp"
 
 namespace keel_cpu {
 namespace {
@@ -32,6 +33,8 @@ UnaryLoop Visit(keel_dt dt, F&& f) {
 
 namespace keel_cpu {
 
-UnaryLoop FindCast(keel_dt from, keel_dt to) { return (*KEEL_PICK(kCast))(from, to); }
+UnaryLoop FindCast(keel_dt from, keel_dt to) {
+  return keel::is_storage(from) || keel::is_storage(to) ? nullptr : (*KEEL_PICK(kCast))(from, to);
+}
 
 }  // namespace keel_cpu

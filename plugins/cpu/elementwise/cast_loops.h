@@ -5,7 +5,7 @@
 
 namespace keel_cpu {
 
-// Null if there is none.
+// Null if there is none: for storage dtypes (storage.cc).
 UnaryLoop FindCast(keel_dt from, keel_dt to);
 
 }  // namespace keel_cpu

@@ -49,10 +49,11 @@ std::optional<Compiled> OneOfOne(const Node& node, const char* op) {
   const keel_tensor x = node.In(0), y = node.Out(0);
   const bool cast = Is(op, {"cast"});
   const UnaryOp* found = cast ? nullptr : FindUnary(node);
-  if (!cast && found == nullptr) return std::nullopt;
+  const UnaryLoop loop = cast ? FindCast(keel_dt_of(&x), keel_dt_of(&y)) : found ? found->loop : nullptr;
+  if (loop == nullptr) return std::nullopt;
   Compiled c;
   c.step.kind = MapStep::kUnary;
-  c.step.unary = cast ? FindCast(keel_dt_of(&x), keel_dt_of(&y)) : found->loop;
+  c.step.unary = loop;
   c.cost = cast ? 2 : found->cost;
   return c;
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kAny = KEEL_IMPL_ANY_DIMS;
 
 keel_rc RunCopy(const keel_call* call) {
-  const int64_t bytes = call->count * ItemSize(*call->out[0]);
+  const auto bytes = static_cast<int64_t>(keel_bytes(TypeOf(*call->out[0]), call->count));
   if (bytes > 0 && keel_ptr(call->in[0]) != keel_ptr(call->out[0]))
     CopyBytes(call, keel_ptr(call->out[0]), keel_ptr(call->in[0]), bytes);
   return Done(call);

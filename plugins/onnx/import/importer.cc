@@ -133,8 +133,7 @@ ValueP Importer::fixed(Text name) {
     auto data = std::make_shared<Data>();
     data->dtype = keel_dt_of(&t);
     data->dims.assign(t.shape, t.shape + t.ndim);
-    data->size = static_cast<uint64_t>(checked_count(data->dims, cat("the fixed value of '", name, "'"))) *
-                 width_of(data->dtype);
+    data->size = keel_bytes(data->dtype, checked_count(data->dims, cat("the fixed value of '", name, "'")));
     int64_t stride = 1;
     for (int32_t d = t.ndim - 1; t.strides && d >= 0; stride *= t.shape[d--])
       if (t.shape[d] > 1 && t.strides[d] != stride)

@@ -1,7 +1,8 @@
 // tensor.cc: checks and decodes tensor data. Raw bytes are used in place; typed fields (float_data ...) are
-// converted; small floats, bools and short integers are in int32_data.
+// converted; small floats, bools and short integers are in int32_data, packed elements byte by byte.
 #include "plugins/onnx/model/tensor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -12,9 +13,11 @@
 namespace onnx_import {
 namespace {
 
-constexpr keel_dt kDtypes[] = {0,        KEEL_F32, KEEL_U8, KEEL_I8,   KEEL_U16, KEEL_I16,
-                               KEEL_I32, KEEL_I64, 0,       KEEL_BOOL, KEEL_F16, KEEL_F64,
-                               KEEL_U32, KEEL_U64, 0,       0,         KEEL_BF16};
+constexpr keel_dt kDtypes[] = {
+    0,        KEEL_F32, KEEL_U8,     KEEL_I8,       KEEL_U16,        KEEL_I16,    KEEL_I32,
+    KEEL_I64, 0,        KEEL_BOOL,   KEEL_F16,      KEEL_F64,        KEEL_U32,    KEEL_U64,
+    0,        0,        KEEL_BF16,   KEEL_F8E4M3FN, KEEL_F8E4M3FNUZ, KEEL_F8E5M2, KEEL_F8E5M2FNUZ,
+    KEEL_U4,  KEEL_I4,  KEEL_F4E2M1, KEEL_F8E8M0,   KEEL_U2,         KEEL_I2};
 constexpr const char* kNames[] = {
     "UNDEFINED", "FLOAT",      "UINT8",      "INT8",         "UINT16",         "INT16",      "INT32",
     "INT64",     "STRING",     "BOOL",       "FLOAT16",      "DOUBLE",         "UINT32",     "UINT64",
@@ -122,6 +125,8 @@ keel_dt dtype_of(int64_t type, const std::string& what) {
 
 std::string dtype_name(keel_dt t) {
   if (t == KEEL_BOOL) return "bool";
+  if (keel::is_storage(t))
+    return kNames[std::find(std::begin(kDtypes), std::end(kDtypes), t) - std::begin(kDtypes)];
   constexpr const char* kLetters[] = {"i", "u", "f", "?", "bf"};
   const uint32_t code = t & 0xff;
   return cat(code < 5 ? kLetters[code] : "?", (t >> 8) & 0xff);
@@ -148,8 +153,9 @@ Data decode(const Tensor& t, const keel_source& source) {
   d.dims = t.dims;
   const int64_t count = checked_count(t.dims, what);
   uint64_t wanted = 0;
-  if (__builtin_mul_overflow(static_cast<uint64_t>(count), width_of(d.dtype), &wanted))
+  if (__builtin_mul_overflow(static_cast<uint64_t>(count), uint64_t{64}, &wanted))  // in bits, at most
     refuse(KEEL_INVALID, cat(what, " has dims whose size overflows"));
+  wanted = keel_bytes(d.dtype, count);
   if (t.is_external) {
     open_external(t, source, wanted, d);
   } else if (t.has_raw) {

@@ -10,16 +10,17 @@
 #include "abi/keel_plugin.h"
 #include "plugins/onnx/model/data.h"
 #include "plugins/onnx/model/model.h"
+#include "sdk/cpp/keel/storage.hpp"
 
 namespace onnx_import {
 
 // The dtype of an ONNX element type; throws, with its name, if Keel has none.
 keel_dt dtype_of(int64_t element_type, const std::string& what);
-inline uint64_t width_of(keel_dt t) { return ((t >> 8) & 0xff) / 8; }
+inline uint64_t width_of(keel_dt t) { return keel_bytes(t, 1); }  // of one element alone
 inline bool is_float(keel_dt t) { return (t & 0xff) == 2 || (t & 0xff) == 4; }
 inline bool is_unsigned(keel_dt t) { return (t & 0xff) == 1; }
-inline bool is_integer(keel_dt t) { return (t & 0xff) == 0 || (t & 0xff) == 1; }
-std::string dtype_name(keel_dt t);
+inline bool is_integer(keel_dt t) { return ((t & 0xff) == 0 || (t & 0xff) == 1) && !keel::is_storage(t); }
+std::string dtype_name(keel_dt t);  // of storage dtypes: ONNX's
 
 // The element count; throws on negative dims, overflow and more than 8 dims.
 int64_t checked_count(const std::vector<int64_t>& dims, const std::string& what);

@@ -64,8 +64,21 @@ void bit_cast(Call& c) {
   c.done("cast", {c.in(0)}, Attrs().dtype("to", to));
 }
 
+// ONNX lets numbers that are too large for a packed integer wrap, also those of floats.
+void cast_to_storage(Call& c, keel_dt to) {
+  const keel_dt from = c.dtype(0);
+  const std::string round = c.s("round_mode", "up");
+  if (round != "up" && round != "down" && round != "nearest")
+    c.invalid(cat("round_mode is '", round, "'; expected up, down or nearest"));
+  const bool floats = is_float(from) || (keel::is_storage(from) && !keel::is_storage_integer(from));
+  const keel_value x = floats && keel::is_storage_integer(to) ? c.e.cast(c.in(0), KEEL_I32) : c.in(0);
+  c.done("cast", {x},
+         Attrs().dtype("to", to).flag("saturate", c.i("saturate", 1) != 0).word("round", round.c_str()));
+}
+
 // A number known at import stays known, as a Range may need it.
 void cast_to(Call& c, keel_dt to) {
+  if (keel::is_storage(to)) return cast_to_storage(c, to);
   double number = 0;
   if ((to != KEEL_F32 && to != KEEL_F64) || !stored_number(c, 0, &number))
     return c.done("cast", {c.in(0)}, Attrs().dtype("to", to));

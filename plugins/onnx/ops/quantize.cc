@@ -1,5 +1,5 @@
-// quantize.cc: QuantizeLinear and related ops: floats to small integers and back, with a scale and zero point
-// per tensor, per index along an axis, or per block along it.
+// quantize.cc: QuantizeLinear and related ops: floats to small integers and floats and back, with a scale and
+// zero point per tensor, per index along an axis, or per block along it.
 #include "plugins/onnx/ops/quantize.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace onnx_import {
 
 Limits limits(keel_dt dtype) {
-  const int bits = static_cast<int>(width_of(dtype) * 8);
+  const int bits = keel::dtype_bits(dtype);
   if (is_unsigned(dtype)) return {0, std::ldexp(1, bits) - 1};
   return {-std::ldexp(1, bits - 1), std::ldexp(1, bits - 1) - 1};
 }
@@ -26,17 +26,20 @@ Term centred(Call& c, size_t x, size_t zero) {
 
 namespace {
 
-// Operand i (scale or zero point) reshaped to broadcast over operand 0.
-keel_value broadcast_scale(Call& c, size_t i) {
+// Operand i (scale or zero point) as another dtype, reshaped to broadcast over operand 0. Elements of storage
+// dtypes can only be moved after the cast.
+keel_value broadcast_scale(Call& c, size_t i, keel_dt as) {
   Edit& e = c.e;
+  const keel_value given = e.cast(c.in(i), as);
   const Dims dims = c.dims(0), own = c.dims(i);
   const int64_t block = c.i("block_size", 0);
-  if (own.empty() || (own.size() == 1 && own[0] == 1)) return spread(c, i).v;
+  if (own.empty()) return given;
+  if (own.size() == 1 && own[0] == 1) return e.reshape(given, {});
   const auto axis = static_cast<size_t>(c.axis(c.i("axis", 1), c.rank(0)));
   if (block == 0 && own.size() == 1) {
     Dims column(dims.size() - axis, 1);
     column[0] = own[0];
-    return e.reshape(c.in(i), column);
+    return e.reshape(given, column);
   }
   if (block < 1 || own.size() != dims.size())
     c.invalid(cat("operand ", i, " has ", own.size(), " dims; expected a scalar, a vector or blocks"));
@@ -46,10 +49,17 @@ keel_value broadcast_scale(Call& c, size_t i) {
   wide[axis + 1] = block;
   whole[axis] = e.mul(own[axis], block);
   const keel_value y =
-      e.reshape(e.op("broadcast_to", {e.reshape(c.in(i), apart)}, Attrs().dims("dims", wide)), whole);
+      e.reshape(e.op("broadcast_to", {e.reshape(given, apart)}, Attrs().dims("dims", wide)), whole);
   if (e.is(whole[axis], dims[axis])) return y;
   return e.op("slice", {y},
               Attrs().dims("start", Dims(dims.size(), 0)).dims("stop", dims));  // a shorter last block
+}
+
+// x / scale + zero as a small float.
+keel_value shortened(Call& c, keel_value x, keel_value scale, keel_value zero, keel_dt to) {
+  keel_value y = c.e.op("div", {x, scale});
+  if (zero != KEEL_NO_VALUE) y = c.e.op("add", {y, zero});
+  return c.e.op("cast", {y}, Attrs().dtype("to", to).flag("saturate", c.i("saturate", 1) != 0));
 }
 
 keel_value rounded(Edit& e, keel_value x, keel_value scale, keel_value zero, keel_dt to) {
@@ -64,22 +74,26 @@ keel_value rounded(Edit& e, keel_value x, keel_value scale, keel_value zero, kee
 void quantize(Call& c) {
   keel_dt to = c.has(2) ? c.dtype(2) : keel_dt{KEEL_U8};
   if (c.i("output_dtype", 0)) to = c.type("output_dtype", to);
-  if (!is_integer(to)) c.unsupported(cat("quantization to ", dtype_name(to)));
+  const bool whole = is_integer(to) || keel::is_storage_integer(to);
+  if (!whole && (!keel::is_storage(to) || to == KEEL_F8E8M0))
+    c.unsupported(cat("quantization to ", dtype_name(to)));
   keel_dt inner = c.dtype(1);
   if (c.i("precision", 0)) inner = c.type("precision", inner);
   if (!is_float(inner)) inner = KEEL_F32;
-  const keel_value scale = c.e.cast(broadcast_scale(c, 1), inner),
-                   zero = c.has(2) ? broadcast_scale(c, 2) : KEEL_NO_VALUE;
-  c.set(0, rounded(c.e, c.e.cast(c.in(0), inner), scale, zero, to));
+  const keel_value x = c.e.cast(c.in(0), inner), scale = broadcast_scale(c, 1, inner),
+                   zero = c.has(2) ? broadcast_scale(c, 2, inner) : KEEL_NO_VALUE;
+  c.set(0, whole ? rounded(c.e, x, scale, zero, to) : shortened(c, x, scale, zero, to));
 }
 
 void dequantize(Call& c) {
   Edit& e = c.e;
   keel_dt to = c.dtype(1);
   if (c.i("output_dtype", 0)) to = c.type("output_dtype", to);
-  keel_value x = e.cast(c.in(0), KEEL_I32);
-  if (c.has(2)) x = e.op("sub", {x, e.cast(broadcast_scale(c, 2), KEEL_I32)});
-  c.done("mul", {e.cast(x, to), e.cast(broadcast_scale(c, 1), to)});
+  const keel_dt from = c.dtype(0);
+  const keel_dt inner = keel::is_storage(from) && !keel::is_storage_integer(from) ? to : keel_dt{KEEL_I32};
+  keel_value x = e.cast(c.in(0), inner);
+  if (c.has(2)) x = e.op("sub", {x, broadcast_scale(c, 2, inner)});
+  c.done("mul", {e.cast(x, to), broadcast_scale(c, 1, to)});
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct Type {
 };
 
 inline bool is_number(keel_dim d) { return !KEEL_DIM_IS_HANDLE(d); }
-inline uint32_t width_of(keel_dt dtype) { return (dtype >> 8 & 0xff) / 8; }
+inline uint32_t width_of(keel_dt dtype) { return static_cast<uint32_t>(keel_bytes(dtype, 1)); }
 inline bool is_float(keel_dt dtype) { return (dtype & 0xff) == 2 || (dtype & 0xff) == 4; }
 inline bool is_integer(keel_dt dtype) { return (dtype & 0xff) <= 1; }
 

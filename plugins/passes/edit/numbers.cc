@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "sdk/cpp/keel/storage.hpp"
+
 namespace keel_passes {
 namespace {
 
@@ -71,7 +73,7 @@ std::optional<double> uniform(const Edit& e, keel_value v) {
   if (v == KEEL_NO_VALUE) return std::nullopt;
   const Type t = e.type(v);
   const int64_t n = t.count();
-  if (t.data == nullptr || n <= 0) return std::nullopt;
+  if (t.data == nullptr || n <= 0 || keel::is_storage(t.dtype)) return std::nullopt;
   const auto* bytes = static_cast<const uint8_t*>(t.data);
   const uint32_t width = width_of(t.dtype);
   if (std::memcmp(bytes, bytes + width, static_cast<size_t>(n - 1) * width) != 0) return std::nullopt;

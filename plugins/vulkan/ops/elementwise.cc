@@ -18,6 +18,9 @@ constexpr uint64_t kElements = 4;  // of a thread: 1 takes a third longer on lav
 
 const char* LackOfDtypes(const Optional& has, const Body& body) {
   for (keel_dt dt : body.dtypes)
+    if (keel::plugin::dtypes_of(dt) == keel::plugin::kNone)
+      return "its shaders do not convert storage dtypes";
+  for (keel_dt dt : body.dtypes)
     if (const char* why = Lack(has, dt == KEEL_F64, (dt >> 8 & 255) == 8, (dt >> 8 & 255) == 16)) return why;
   return nullptr;
 }

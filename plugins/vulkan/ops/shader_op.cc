@@ -66,6 +66,7 @@ VkPipeline Op::Movement(const char* shader, const keel_tensor& t, const Constant
 }
 
 const char* LackOfWidth(const Optional& has, const keel_tensor& t) {
+  if (t.dtype.bits < 8) return "its shaders do not move elements of less than a byte";
   return Lack(has, false, t.dtype.bits == 8, t.dtype.bits == 16);
 }
 const char* LackOfNumbers(const Optional& has, const keel_tensor& t) {

@@ -4,6 +4,7 @@
 // attributes bound once, to be applied often.
 #ifndef KEEL_ARRAY_HPP
 #define KEEL_ARRAY_HPP
+#include <bit>
 #include <cstring>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "context.hpp"
 #include "dtype.hpp"
+#include "storage.hpp"
 
 namespace keel {
 
@@ -78,7 +80,7 @@ class Array {
     return n;
   }
   /// Bytes of all elements without gaps.
-  size_t bytes() const { return static_cast<size_t>(size()) * static_cast<size_t>(dtype_size(dtype())); }
+  size_t bytes() const { return keel_bytes(dtype(), size()); }
   /// The first element; for an array on a device it is memory of the device.
   void* data() const {
     keel_tensor t = tensor();
@@ -126,6 +128,32 @@ class Array {
 
  private:
   keel_array* p_ = nullptr;
+};
+
+/// The elements of a contiguous array in host memory as values of a C++ type (scalar.hpp: visit): in place,
+/// or, of a storage dtype, copied to f32 or i32, which hold them exactly. The array must outlive it.
+class PlainElements {
+ public:
+  explicit PlainElements(const Array& array) : dtype_(array.dtype()), data_(array.data()) {
+    if (!is_storage(dtype_)) return;
+    const bool whole = is_storage_integer(dtype_);
+    for (int64_t i = 0; i < array.size(); i++) {
+      const double v = storage_element(dtype_, array.data(), i);
+      copied_.push_back(whole ? static_cast<uint32_t>(static_cast<int32_t>(v))
+                              : std::bit_cast<uint32_t>(static_cast<float>(v)));
+    }
+    dtype_ = whole ? KEEL_I32 : KEEL_F32;
+    data_ = copied_.data();
+  }
+  PlainElements(const PlainElements&) = delete;
+  PlainElements& operator=(const PlainElements&) = delete;
+  keel_dt dtype() const { return dtype_; }
+  const void* data() const { return data_; }
+
+ private:
+  keel_dt dtype_;
+  const void* data_;
+  std::vector<uint32_t> copied_;
 };
 
 /// Raw pointers for a C call, borrowed from `arrays`.

@@ -14,16 +14,34 @@ namespace keel {
 struct DtypeRow {
   keel_dt code;
   std::string_view name;
-  uint8_t size;  // bytes of one element
-  char kind;     // 'i' signed, 'u' unsigned, 'f' floating, 'b' bool
+  uint8_t size;  // bytes that hold one element; of several see keel_bytes
+  char kind;     // 'i' signed, 'u' unsigned, 'f' floating, 'b' bool, 's' storage (storage.hpp)
 };
 
 inline constexpr DtypeRow kDtypes[] = {
-    {KEEL_BOOL, "bool", 1, 'b'}, {KEEL_I8, "i8", 1, 'i'},     {KEEL_I16, "i16", 2, 'i'},
-    {KEEL_I32, "i32", 4, 'i'},   {KEEL_I64, "i64", 8, 'i'},   {KEEL_U8, "u8", 1, 'u'},
-    {KEEL_U16, "u16", 2, 'u'},   {KEEL_U32, "u32", 4, 'u'},   {KEEL_U64, "u64", 8, 'u'},
-    {KEEL_F16, "f16", 2, 'f'},   {KEEL_BF16, "bf16", 2, 'f'}, {KEEL_F32, "f32", 4, 'f'},
+    {KEEL_BOOL, "bool", 1, 'b'},
+    {KEEL_I8, "i8", 1, 'i'},
+    {KEEL_I16, "i16", 2, 'i'},
+    {KEEL_I32, "i32", 4, 'i'},
+    {KEEL_I64, "i64", 8, 'i'},
+    {KEEL_U8, "u8", 1, 'u'},
+    {KEEL_U16, "u16", 2, 'u'},
+    {KEEL_U32, "u32", 4, 'u'},
+    {KEEL_U64, "u64", 8, 'u'},
+    {KEEL_F16, "f16", 2, 'f'},
+    {KEEL_BF16, "bf16", 2, 'f'},
+    {KEEL_F32, "f32", 4, 'f'},
     {KEEL_F64, "f64", 8, 'f'},
+    {KEEL_F8E4M3FN, "f8e4m3fn", 1, 's'},
+    {KEEL_F8E4M3FNUZ, "f8e4m3fnuz", 1, 's'},
+    {KEEL_F8E5M2, "f8e5m2", 1, 's'},
+    {KEEL_F8E5M2FNUZ, "f8e5m2fnuz", 1, 's'},
+    {KEEL_F8E8M0, "f8e8m0", 1, 's'},
+    {KEEL_I4, "i4", 1, 's'},
+    {KEEL_U4, "u4", 1, 's'},
+    {KEEL_I2, "i2", 1, 's'},
+    {KEEL_U2, "u2", 1, 's'},
+    {KEEL_F4E2M1, "f4e2m1", 1, 's'},
 };
 
 /// The row of a dtype; nullptr for an unknown dtype.
@@ -42,7 +60,7 @@ constexpr std::string_view dtype_name(keel_dt code) {
   const DtypeRow* row = find_dtype(code);
   return row ? row->name : "?";
 }
-/// Bytes of one element; 0 for an unknown dtype.
+/// Bytes that hold one element; 0 for an unknown dtype.
 constexpr int dtype_size(keel_dt code) {
   const DtypeRow* row = find_dtype(code);
   return row ? row->size : 0;

@@ -169,8 +169,8 @@ class Column {
 template <class T>
 class Walk {
  public:
-  explicit Walk(const Array& rows)
-      : data_(static_cast<const char*>(rows.data())), shape_(rows.shape()), shorten_(rows.size() > 1000) {
+  Walk(const Array& rows, const PlainElements& elements)
+      : data_(static_cast<const char*>(elements.data())), shape_(rows.shape()), shorten_(rows.size() > 1000) {
     each(0, 0, [&](T v) { column_.see(v); });
     each(0, 0, [&](T v) { column_.measure(v); });
   }
@@ -243,14 +243,15 @@ inline std::string to_string(const Tensor& t) {
   Array rows = t.rows();
   if (rows.size() == 0) return "[]";
   std::string out;
-  visit(rows.dtype(), [&](auto tag) {
+  const PlainElements elements(rows);
+  visit(elements.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (rows.shape().empty()) {
       T v;
-      std::memcpy(&v, rows.data(), sizeof v);
+      std::memcpy(&v, elements.data(), sizeof v);
       out = detail::scalar_text(v);
     } else {
-      out = detail::Walk<T>(rows).text();
+      out = detail::Walk<T>(rows, elements).text();
     }
   });
   return out;

@@ -76,21 +76,35 @@ struct Weak {
   }
   std::string name() const { return kind == kBool ? "bool" : kind == kFloat ? "a float" : "an integer"; }
 
+  /// The code of the number in a storage dtype: rounded and saturated, as cast does, but whole numbers must
+  /// fit.
+  uint8_t code(keel_dt dtype) const {
+    const bool whole = is_storage_integer(dtype);
+    if (kind == kBool || (kind == kFloat && whole)) refuse(dtype);
+    const uint8_t code = storage_code(dtype, kind == kFloat ? f : static_cast<double>(i), !whole);
+    if (whole && storage_value(dtype, code) != static_cast<double>(i)) does_not_fit(dtype);
+    return code;
+  }
+
+  [[noreturn]] void refuse(keel_dt dtype) const {
+    throw Error(
+        KEEL_INVALID,
+        "the literal " + text() + " is " + name() + ", the other operand " + std::string(dtype_name(dtype)),
+        "cast the tensor, as in keel::cast(x, KEEL_F32), or write a literal of its kind");
+  }
+  [[noreturn]] void does_not_fit(keel_dt dtype) const {
+    throw Error(KEEL_INVALID, "the literal " + text() + " does not fit in " + std::string(dtype_name(dtype)));
+  }
+
   /// Stores the number as an element of a dtype; Error KEEL_INVALID with a hint if it does not fit.
   void store(keel_dt dtype, void* to) const {
     const DtypeRow* row = find_dtype(dtype);
     char want = row ? row->kind : '?';
-    if ((want == 'b') != (kind == kBool) || (kind == kFloat && want != 'f'))
-      throw Error(
-          KEEL_INVALID,
-          "the literal " + text() + " is " + name() + ", the other operand " + std::string(dtype_name(dtype)),
-          "cast the tensor, as in keel::cast(x, KEEL_F32), or write a literal of its kind");
+    if ((want == 'b') != (kind == kBool) || (kind == kFloat && want != 'f')) refuse(dtype);
     visit(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
-        if (!std::in_range<T>(i))
-          throw Error(KEEL_INVALID,
-                      "the literal " + text() + " does not fit in " + std::string(dtype_name(dtype)));
+        if (!std::in_range<T>(i)) does_not_fit(dtype);
       T v;
       if constexpr (is_floating<T>)
         v = T(f);
@@ -141,12 +155,15 @@ class Literal {
     keel_array* out = nullptr;
     call(keel_array_new, context, dtype, dims_.data(), static_cast<int32_t>(dims_.size()), &out);
     Array array(out);
-    auto* at = static_cast<char*>(array.data());
     bool all_bool = kind() == detail::Weak::kBool;
+    int64_t at = 0;
     for (detail::Weak v : values_) {
       if (v.kind == detail::Weak::kBool && !all_bool) v.kind = detail::Weak::kI32;  // {true, 2} are numbers
-      v.store(dtype, at);
-      at += dtype_size(dtype);
+      if (is_storage(dtype))
+        store_code(dtype, array.data(), at, v.code(dtype));
+      else
+        v.store(dtype, static_cast<char*>(array.data()) + at * dtype_size(dtype));
+      at++;
     }
     return array;
   }

@@ -101,9 +101,10 @@ class Tensor {
                   "item() of a tensor with " + std::to_string(here.size()) + " elements, " + type(),
                   "reduce it first, as with keel::reduce_max(t), or pick one: t[{0, 1}]");
     T out{};
-    visit(here.dtype(), [&](auto tag) {
+    const PlainElements elements(here);
+    visit(elements.dtype(), [&](auto tag) {
       typename decltype(tag)::type v;
-      std::memcpy(&v, here.data(), sizeof v);
+      std::memcpy(&v, elements.data(), sizeof v);
       out = static_cast<T>(v);
     });
     return out;

@@ -235,6 +235,16 @@ f16: DType
 bf16: DType
 f32: DType
 f64: DType
+f8e4m3fn: DType
+f8e4m3fnuz: DType
+f8e5m2: DType
+f8e5m2fnuz: DType
+f8e8m0: DType
+i4: DType
+u4: DType
+i2: DType
+u2: DType
+f4e2m1: DType
 
 def array(values: _TensorLike, dtype: _DTypeLike | None = None) -> Tensor: ...
 def asarray(value: _TensorLike) -> Tensor: ...

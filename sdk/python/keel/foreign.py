@@ -14,6 +14,8 @@ def plain(value):
     array = numpy.ascontiguousarray(value) if getattr(value, "ndim", 1) else numpy.asarray(value)
     if array.dtype.name == "bfloat16":
         return _keel.bits_as(_keel.array(array.view("uint16")), _keel.bf16)
+    if array.dtype.name in _STORAGE:
+        return _keel.packed(_keel.array(array.view("uint8")), array.dtype.name)
     if array.ndim > 8:
         raise ShapeError(f"an array of {array.ndim} dims cannot be converted to a tensor: tensors have at most 8")
     if array.dtype.byteorder == ">":
@@ -24,6 +26,7 @@ def plain(value):
 
 
 _NAMES = {t.numpy_name for t in vars(_keel).values() if isinstance(t, _keel.DType)}
+_STORAGE = {t.numpy_name for t in vars(_keel).values() if isinstance(t, _keel.DType) and t.kind == "s"}
 
 
 def stacked(values):
@@ -48,6 +51,9 @@ def array(tensor, dtype=None, copy=None):
     if tensor.dtype is _keel.bf16:
         import ml_dtypes
         out = numpy.asarray(memoryview(_keel.bits_as(here, _keel.u16))).view(ml_dtypes.bfloat16)
+    elif tensor.dtype.kind == "s":
+        import ml_dtypes
+        out = numpy.asarray(memoryview(_keel.unpacked(here))).view(getattr(ml_dtypes, tensor.dtype.numpy_name))
     else:
         out = numpy.asarray(memoryview(here))
     if dtype is not None and out.dtype != dtype:
@@ -78,7 +84,13 @@ def restored(array, dtype):
     return _keel.array(array, dtype=dtype)
 
 
+def repacked(codes, dtype):
+    return _keel.packed(codes, dtype)
+
+
 def reduce(tensor):
-    """tensor.__reduce__: for pickle, as a NumPy array; bf16 as f32."""
+    """tensor.__reduce__: for pickle, as a NumPy array; bf16 as f32, storage dtypes as bytes."""
     dtype = tensor.dtype
+    if dtype.kind == "s":
+        return repacked, (_keel.unpacked(_keel.host(tensor)), dtype.name)
     return restored, (array(tensor.astype("f32") if dtype == "bf16" else tensor).copy(), dtype.name)

@@ -132,6 +132,13 @@ TEST(File, SaysWhatIsWrong) {
 }
 
 // The two version numbers are the uints 1 and 1 in the flatbuffer; a newer writer stores others.
+TEST(File, OnlyFilesWithStorageDtypesNeedTheirReader) {
+  auto reader = [](std::string_view text) { return MinReader(*Parse(text)); };
+  EXPECT_EQ(reader("keel 1\nfn @f(x: f32[]) { return x }\n"), 1u);
+  EXPECT_EQ(reader("keel 1\nfn @f(x: i4[3]) { return x }\n"), 3u);
+  EXPECT_EQ(reader("keel 1\nvar v: f8e5m2[2] = [1.0, 2.0]\nfn @f() { return read(v) }\n"), 3u);
+}
+
 TEST(File, ANewerFormatIsRefusedWithBothNumbers) {
   std::string whole = Saved(*Parse("keel 1\nfn @f(x: f32[]) { return x }\n"));
   size_t refused = 0;
@@ -142,7 +149,7 @@ TEST(File, ANewerFormatIsRefusedWithBothNumbers) {
     std::string bytes = whole;
     std::memcpy(bytes.data() + i, &seven, 4);
     auto m = Load(bytes);
-    refused += m.status().message().find("format 7 or newer; this one reads up to 2") != std::string::npos;
+    refused += m.status().message().find("format 7 or newer; this one reads up to 3") != std::string::npos;
   }
   EXPECT_EQ(refused, 1u);
 }

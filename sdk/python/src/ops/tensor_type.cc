@@ -101,21 +101,22 @@ nb::object number(const char* from) {
   else
     return nb::int_(v);
 }
-nb::object nested(const keel::Array& rows, size_t d, int64_t& at) {
+nb::object nested(const keel::Array& rows, const keel::PlainElements& elements, size_t d, int64_t& at) {
   if (d == rows.shape().size()) {
     nb::object out;
-    const char* from = static_cast<const char*>(rows.data()) + at++ * keel::dtype_size(rows.dtype());
-    keel::visit(rows.dtype(), [&](auto tag) { out = number<typename decltype(tag)::type>(from); });
+    const char* from = static_cast<const char*>(elements.data()) + at++ * keel::dtype_size(elements.dtype());
+    keel::visit(elements.dtype(), [&](auto tag) { out = number<typename decltype(tag)::type>(from); });
     return out;
   }
   nb::list out;
-  for (int64_t i = 0; i < rows.shape()[d]; i++) out.append(nested(rows, d + 1, at));
+  for (int64_t i = 0; i < rows.shape()[d]; i++) out.append(nested(rows, elements, d + 1, at));
   return out;
 }
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     int64_t at = 0;
-    return nested(rows_of(need_value(tensor_of(self))), 0, at).release().ptr();
+    const keel::Array rows = rows_of(need_value(tensor_of(self)));
+    return nested(rows, keel::PlainElements(rows), 0, at).release().ptr();
   });
 }
 PyObject* item(PyObject* self, PyObject*) {
@@ -124,8 +125,9 @@ PyObject* item(PyObject* self, PyObject*) {
     keel::Array rows = rows_of(need_value(t));
     keel::Tensor(rows).item<double>();  // throws unless there is exactly one
     nb::object out;
-    keel::visit(t.dtype(), [&](auto tag) {
-      out = number<typename decltype(tag)::type>(static_cast<const char*>(rows.data()));
+    const keel::PlainElements elements(rows);
+    keel::visit(elements.dtype(), [&](auto tag) {
+      out = number<typename decltype(tag)::type>(static_cast<const char*>(elements.data()));
     });
     return out.release().ptr();
   });
@@ -172,7 +174,7 @@ PyObject* repr_html(PyObject* self, PyObject*) {
 
 const char* buffer_format(keel_dt dtype) {
   const keel::DtypeRow* row = keel::find_dtype(dtype);
-  if (!row || dtype == KEEL_BF16) return nullptr;  // Python buffers have no format for it
+  if (!row || dtype == KEEL_BF16 || row->kind == 's') return nullptr;  // Python buffers have no format for it
   static constexpr const char* kFormats[] = {"?", "b", "h", "i",     "q", "B", "H",
                                              "I", "Q", "e", nullptr, "f", "d"};
   return kFormats[row - keel::kDtypes];
@@ -307,6 +309,8 @@ void install_tensor_type(nb::module_& m) {
     return keel::zeros(need_ints(shape), need_dtype(dtype), kNowhere);
   });
   m.def("bits_as", [](const keel::Tensor& t, nb::handle dtype) { return bits_as(t, need_dtype(dtype)); });
+  m.def("unpacked", [](const keel::Tensor& t) { return unpacked(t); });
+  m.def("packed", [](const keel::Tensor& t, nb::handle dtype) { return packed(t, need_dtype(dtype)); });
   m.def("add_method", [](nb::str name, nb::callable method) {  // not possible in Python: the type is static
     if (PyDict_SetItem(tensor_type.tp_dict, name.ptr(), method.ptr()) != 0) throw nb::python_error();
     PyType_Modified(&tensor_type);

@@ -21,7 +21,16 @@ std::string name_of(const DType& t) { return std::string(t.row->name); }
 std::string attribute_name(const keel::DtypeRow& row) {  // keel.f32, keel.bool_
   return std::string(row.name) + (row.kind == 'b' ? "_" : "");
 }
+// Of storage dtypes: the name in the package ml_dtypes.
+std::string storage_name(const keel::DtypeRow& row) {
+  if (row.code == KEEL_F8E8M0) return "float8_e8m0fnu";
+  if (row.code == KEEL_F4E2M1) return "float4_e2m1fn";
+  const std::string name(row.name);
+  if (name[0] == 'f') return "float8_" + name.substr(2);
+  return (name[0] == 'i' ? "int" : "uint") + name.substr(1);
+}
 std::string numpy_name(const keel::DtypeRow& row) {
+  if (row.kind == 's') return storage_name(row);
   if (row.code == KEEL_BF16) return "bfloat16";
   if (row.kind == 'b') return "bool";
   return (row.kind == 'i' ? "int" : row.kind == 'u' ? "uint" : "float") + std::to_string(row.size * 8);
@@ -67,10 +76,10 @@ void install_dtype(nb::module_& m) {
                     "type with dims for signatures. Equal to its name and to the corresponding NumPy dtype.")
       .def_prop_ro("name", name_of, "'f32'")
       .def_prop_ro(
-          "size", [](const DType& t) { return t.row->size; }, "Bytes of one element.")
+          "size", [](const DType& t) { return t.row->size; }, "Bytes of one element; of a packed one: 1.")
       .def_prop_ro(
           "kind", [](const DType& t) { return std::string(1, t.row->kind); },
-          "'b' bool, 'i' signed, 'u' unsigned, 'f' floating")
+          "'b' bool, 'i' signed, 'u' unsigned, 'f' floating, 's' storage: only astype() converts it")
       .def_prop_ro(
           "numpy_name", [](const DType& t) { return numpy_name(*t.row); }, "'float32'")
       .def("__repr__", [](const DType& t) { return "keel." + name_of(t); })

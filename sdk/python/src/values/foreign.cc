@@ -95,6 +95,13 @@ keel::Tensor from_buffer(nb::handle value, bool copy) {
   return keel::Tensor(keel::Array(out));
 }
 
+keel::Array zeros(keel_dt dtype, std::span<const int64_t> shape) {
+  keel_array* out = nullptr;
+  keel::call(keel_array_new, keel::detail::here().context(), dtype, shape.data(),
+             static_cast<int32_t>(shape.size()), &out);
+  return keel::Array(out);
+}
+
 void release_array(void* arg) { keel_array_free(static_cast<keel_array*>(arg)); }
 
 }  // namespace
@@ -109,6 +116,23 @@ keel::Tensor bits_as(const keel::Tensor& t, keel_dt dtype) {
   if (rc == KEEL_OK) return keel::Tensor(keel::Array(out));
   keel_array_free(kept);
   throw keel::Error::take(rc, error);
+}
+
+keel::Tensor unpacked(const keel::Tensor& t) {
+  const keel::Array from = t.rows();
+  const keel_dt dtype = from.dtype();
+  keel::Array out = zeros(KEEL_U8, from.shape());
+  auto* bytes = static_cast<uint8_t*>(out.data());
+  for (int64_t i = 0; i < from.size(); i++) bytes[i] = keel::load_code(dtype, from.data(), i);
+  return keel::Tensor(std::move(out));
+}
+
+keel::Tensor packed(const keel::Tensor& codes, keel_dt dtype) {
+  const keel::Array from = codes.rows();
+  keel::Array out = zeros(dtype, from.shape());
+  const auto* bytes = static_cast<const uint8_t*>(from.data());
+  for (int64_t i = 0; i < from.size(); i++) keel::store_code(dtype, out.data(), i, bytes[i]);
+  return keel::Tensor(std::move(out));
 }
 
 keel::Tensor from_foreign(nb::handle value, bool copy) {

@@ -10,6 +10,9 @@ namespace keel_python {
 keel::Tensor from_foreign(nb::handle value, bool copy);
 /// The same memory with another dtype of the same element size.
 keel::Tensor bits_as(const keel::Tensor& t, keel_dt dtype);
+/// The codes of a tensor of a storage dtype as u8, one a byte, as ml_dtypes keeps them; and back.
+keel::Tensor unpacked(const keel::Tensor& t);
+keel::Tensor packed(const keel::Tensor& codes, keel_dt dtype);
 
 }  // namespace keel_python
 #endif
