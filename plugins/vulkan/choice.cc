@@ -2,10 +2,11 @@
 #include "choice.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <string_view>
 #include <utility>
+
+#include "sdk/plugin/choice.h"
 
 namespace vulkan {
 namespace {
@@ -28,56 +29,23 @@ std::string Lacks(const Api& api, VkPhysicalDevice device, const VkPhysicalDevic
 
 bool IsSoftware(const VkPhysicalDeviceProperties& p) { return p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
-struct Identity {
-  std::string name, uuid;  // 32 hexadecimal digits
-};
-
-Identity IdentityOf(const Api& api, VkPhysicalDevice device) {
+keel::plugin::Identity IdentityOf(const Api& api, VkPhysicalDevice device) {
   auto ids = Typed<VkPhysicalDeviceIDProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
   auto properties = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
   properties.pNext = &ids;
   api.GetPhysicalDeviceProperties2(device, &properties);
-  Identity identity = {properties.properties.deviceName, ""};
-  for (uint8_t byte : ids.deviceUUID)
-    for (int digit : {byte >> 4, byte & 15}) identity.uuid += "0123456789abcdef"[digit];
-  return identity;
+  return {properties.properties.deviceName, keel::plugin::hexadecimal(ids.deviceUUID, VK_UUID_SIZE)};
 }
 
-std::string Lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
-bool IsSelected(const Identity& device, size_t index, std::string wanted) {
-  const bool number = wanted.find_first_not_of("0123456789") == std::string::npos;
-  if (number && wanted.size() < 4) return wanted == std::to_string(index);
-  wanted = Lower(wanted);
-  if (Lower(device.name).find(wanted) != std::string::npos) return true;
-  std::erase(wanted, '-');
-  return wanted.size() >= 4 && device.uuid.starts_with(wanted);
-}
-
-// Keeps the devices that settings().devices selects: a list with commas.
+// Keeps the devices that settings().devices selects.
 std::string Select(Api* api) {
-  const std::string& all = settings().devices;
-  if (all.empty()) return "";
   const std::vector<VkPhysicalDevice> found = std::exchange(api->devices, {});
-  std::string known;
-  for (size_t begin = 0; begin <= all.size();) {
-    const size_t end = std::min(all.find(',', begin), all.size());
-    for (size_t i = 0; i < found.size(); i++)
-      if (end > begin && IsSelected(IdentityOf(*api, found[i]), i, all.substr(begin, end - begin)) &&
-          std::ranges::find(api->devices, found[i]) == api->devices.end())
-        api->devices.push_back(found[i]);
-    begin = end + 1;
-  }
-  if (!api->devices.empty()) return "";
-  for (size_t i = 0; i < found.size(); i++) {
-    const Identity device = IdentityOf(*api, found[i]);
-    known += (i ? "; " : "") + std::to_string(i) + ": " + device.name + ", UUID " + device.uuid;
-  }
-  return "KEEL_VULKAN_DEVICES='" + all +
-         "' selects no device; expected indices, UUIDs or parts of names of: " + known;
+  std::vector<keel::plugin::Identity> known;
+  for (VkPhysicalDevice device : found) known.push_back(IdentityOf(*api, device));
+  std::string why;
+  for (size_t i : keel::plugin::choose_devices(settings().devices, "KEEL_VULKAN_DEVICES", known, &why))
+    api->devices.push_back(found[i]);
+  return why;
 }
 
 }  // namespace

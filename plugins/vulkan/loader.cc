@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "choice.h"
-#include "sdk/plugin/disk_cache.h"
+#include "sdk/plugin/choice.h"
 
 namespace vulkan {
 namespace {
@@ -88,34 +88,26 @@ std::string Open(Api* api) {
   return ListDevices(api);
 }
 
-std::string Variable(const char* name) {
-  const char* value = secure_getenv(name);
-  return value ? value : "";
-}
-bool IsSet(const char* name) {
-  const std::string value = Variable(name);
-  return !value.empty() && value != "0";
-}
-
 }  // namespace
 
 const Settings& settings() {
+  using keel::plugin::is_set, keel::plugin::variable;
   static const Settings& read = *new Settings([] {
     Settings s;
-    s.library = Variable("KEEL_VULKAN_LIBRARY");
-    s.devices = Variable("KEEL_VULKAN_DEVICES");
-    if (Variable("KEEL_VULKAN_CACHE") != "0") s.cache = keel::plugin::cache_folder();
-    s.plant = Variable("KEEL_VULKAN_PLANT");
-    s.validate = IsSet("KEEL_VULKAN_VALIDATE");
-    s.gpu_assisted = Variable("KEEL_VULKAN_VALIDATE") == "gpu";
-    s.fences = IsSet("KEEL_VULKAN_FENCES") || s.gpu_assisted;
-    s.one_queue = IsSet("KEEL_VULKAN_ONE_QUEUE");
-    s.barriers = IsSet("KEEL_VULKAN_BARRIERS");
-    s.staging = IsSet("KEEL_VULKAN_STAGING");
-    s.no_recordings = IsSet("KEEL_VULKAN_NO_RECORDINGS");
-    s.no_subgroups = IsSet("KEEL_VULKAN_NO_SUBGROUPS");
-    s.tiles = IsSet("KEEL_VULKAN_TILES");
-    s.verify = IsSet("KEEL_VULKAN_VERIFY");
+    s.library = variable("KEEL_VULKAN_LIBRARY");
+    s.devices = variable("KEEL_VULKAN_DEVICES");
+    s.cache = variable("KEEL_VULKAN_CACHE") == "0" ? "" : keel::plugin::cache_folder();
+    s.plant = variable("KEEL_VULKAN_PLANT");
+    s.validate = is_set("KEEL_VULKAN_VALIDATE");
+    s.gpu_assisted = variable("KEEL_VULKAN_VALIDATE") == "gpu";
+    s.fences = is_set("KEEL_VULKAN_FENCES") || s.gpu_assisted;
+    s.one_queue = is_set("KEEL_VULKAN_ONE_QUEUE");
+    s.barriers = is_set("KEEL_VULKAN_BARRIERS");
+    s.staging = is_set("KEEL_VULKAN_STAGING");
+    s.no_recordings = is_set("KEEL_VULKAN_NO_RECORDINGS");
+    s.no_subgroups = is_set("KEEL_VULKAN_NO_SUBGROUPS");
+    s.tiles = is_set("KEEL_VULKAN_TILES");
+    s.verify = is_set("KEEL_VULKAN_VERIFY");
     return s;
   }());
   return read;

@@ -1,13 +1,16 @@
 // plugin.cc: the device table and the table of impls.
 #include "ops/shader_op.h"
 #include "recording.h"
+#include "sdk/plugin/guard.h"
 #include "sdk/plugin/table.h"
 
 namespace vulkan {
 namespace {
 
+using keel::plugin::Guarded;
+
 uint32_t Count(const keel_host* host) {
-  keel::plugin::guard_host = host;
+  keel::plugin::guard_host() = host;
   if (!vk().why.empty()) host->fail(KEEL_UNAVAILABLE, vk().why.c_str());
   return static_cast<uint32_t>(vk().devices.size());
 }

@@ -1,5 +1,5 @@
-// guard.h: no C++ exception leaves a plugin. Guarded<F> is F as a function of Keel's tables: an exception
-// becomes an error code with a message, or a result of zero where there is no code.
+// guard.h: no C++ exception leaves the plugin. Guarded<F> is F as a function of Keel's tables; an exception
+// becomes an error of the call, or no devices, or no match.
 #ifndef KEEL_PLUGIN_GUARD_H
 #define KEEL_PLUGIN_GUARD_H
 #include <keel/keel_host.h>
@@ -11,23 +11,28 @@
 
 namespace keel::plugin {
 
-// For messages. Set it in the first function that gets a host, such as keel_device.count.
-inline std::atomic<const keel_host*> guard_host = nullptr;
+// For messages; set it in the device's `count`, which Keel calls first. NULL: a failure has its code only.
+inline std::atomic<const keel_host*>& guard_host() {
+  static std::atomic<const keel_host*> host = nullptr;
+  return host;
+}
 
-// The code of the exception in flight, with its message.
+namespace detail {
+
+inline keel_rc fail_guarded(keel_rc code, const char* message) {
+  const keel_host* host = guard_host();
+  return host ? host->fail(code, message) : code;
+}
+// The code for the exception in flight, with its message.
 inline keel_rc fail_by_exception() noexcept {
-  const auto fail = [](keel_rc code, const char* message) {
-    const keel_host* host = guard_host;
-    return host ? host->fail(code, message) : code;
-  };
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    return fail(KEEL_OOM, "no memory left in the process");
+    return fail_guarded(KEEL_OOM, "the plugin: no memory left in the process");
   } catch (const std::exception& e) {
-    return fail(KEEL_INTERNAL, e.what());
+    return fail_guarded(KEEL_INTERNAL, e.what());
   } catch (...) {
-    return fail(KEEL_INTERNAL, "an exception of unknown type");
+    return fail_guarded(KEEL_INTERNAL, "the plugin: an exception of unknown type");
   }
 }
 
@@ -43,12 +48,15 @@ struct GuardedCall<function, R (*)(A...)> {
       if constexpr (std::is_same_v<R, keel_rc>)
         return rc;
       else
-        return R();  // no devices, no match
+        return R();
     }
   }
 };
+
+}  // namespace detail
+
 template <auto function>
-inline constexpr auto Guarded = &GuardedCall<function, decltype(function)>::Call;
+inline constexpr auto Guarded = &detail::GuardedCall<function, decltype(function)>::Call;
 
 }  // namespace keel::plugin
 #endif

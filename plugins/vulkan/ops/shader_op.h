@@ -13,7 +13,7 @@ inline constexpr const char* kFloatTypes = "T=f16|bf16|f32|f64";
 
 inline uint32_t Count32(const keel_tensor& t) { return static_cast<uint32_t>(keel_count(&t)); }
 inline uint32_t Product32(const int64_t* begin, const int64_t* end) {
-  return static_cast<uint32_t>(Product(begin, end));
+  return static_cast<uint32_t>(product(begin, end));
 }
 inline bool IsFloat(const keel_tensor& t) {
   return t.dtype.code == (KEEL_F32 & 255) || t.dtype.code == (KEEL_BF16 & 255);

@@ -1,0 +1,234 @@
+// scalar.cuh: elements of all dtypes, and the functions that the expressions of sdk/plugin/scalar_ops.h name.
+// Without headers, for run-time compilation. f16 and bf16 are computed in f32 and rounded after each op.
+#ifndef KEEL_PLUGINS_CUDA_SCALAR_CUH
+#define KEEL_PLUGINS_CUDA_SCALAR_CUH
+#define DEVICE __device__ __forceinline__
+
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+struct f16 {
+  u16 bits;
+};
+struct bf16 {
+  u16 bits;
+};
+struct boolean {
+  u8 bits;
+};
+
+// ---- bits
+DEVICE bool is_negative(f32 x) { return (i32)__float_as_uint(x) < 0; }
+DEVICE bool is_negative(f64 x) { return __double_as_longlong(x) < 0; }
+// To f32, rounded to odd: a later rounding to f16 or bf16 then is the only one.
+DEVICE f32 odd_f32(f64 x) {
+  const f32 near = (f32)x;
+  if (!((f64)near != x) || x != x) return near;
+  u32 bits = __float_as_uint(near);
+  const bool beyond = is_negative(x) ? (f64)near < x : (f64)near > x;
+  return __uint_as_float((bits - beyond) | 1);
+}
+DEVICE f64 odd_f64(u64 x) { return x >> 53 ? (f64)(x >> 11 | ((x & 2047) != 0)) * 2048 : (f64)x; }
+DEVICE f64 odd_f64(i64 x) { return x < 0 ? -odd_f64(0 - (u64)x) : odd_f64((u64)x); }
+
+// ---- f16 and bf16
+#if defined(__CUDACC__)
+DEVICE f32 half_value(u16 bits) {
+  f32 x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+  return x;
+}
+DEVICE u16 half_bits(f32 x) {
+  u16 bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return x != x ? (u16)0x7e00 : bits;
+}
+#endif
+DEVICE u16 brain_bits(f32 x) {
+  const u32 bits = __float_as_uint(x);
+  if (x != x) return (u16)0x7fc0;
+  return (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+// ---- Compute<S>: what elements of S are computed in; from() and to<S>() convert.
+template <class S>
+struct Number {
+  typedef S Compute;
+  static DEVICE S from(S x) { return x; }
+  static DEVICE S to(S x) { return x; }
+};
+template <>
+struct Number<f16> {
+  typedef f32 Compute;
+  static DEVICE f32 from(f16 x) { return half_value(x.bits); }
+  static DEVICE f16 to(f32 x) { return {half_bits(x)}; }
+};
+template <>
+struct Number<bf16> {
+  typedef f32 Compute;
+  static DEVICE f32 from(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+  static DEVICE bf16 to(f32 x) { return {brain_bits(x)}; }
+};
+template <>
+struct Number<boolean> {
+  typedef bool Compute;
+  static DEVICE bool from(boolean x) { return x.bits != 0; }
+  static DEVICE boolean to(bool x) { return {(u8)x}; }
+};
+template <class S>
+using Compute = typename Number<S>::Compute;
+// The result of an op as an element of S would hold it; integers wrap.
+template <class S, class X>
+DEVICE Compute<S> rounded(X x) {
+  return Number<S>::from(Number<S>::to((Compute<S>)x));
+}
+
+// ---- integers: wrap; division truncates, and by zero fails
+template <class T>
+DEVICE bool is_signed() {
+  return (T)-1 < (T)0;
+}
+template <class T>
+DEVICE T keel_add(T a, T b) {
+  return (T)((u64)a + (u64)b);
+}
+template <class T>
+DEVICE T keel_sub(T a, T b) {
+  return (T)((u64)a - (u64)b);
+}
+template <class T>
+DEVICE T keel_mul(T a, T b) {
+  return (T)((u64)a * (u64)b);
+}
+template <class T>
+DEVICE T keel_neg(T a) {
+  return (T)(0 - (u64)a);
+}
+template <class T>
+DEVICE T keel_abs(T a) {
+  return a < 0 ? keel_neg(a) : a;
+}
+template <class T>
+DEVICE T divided(T a, T b, bool* failed) {
+  if (b == 0) return *failed = true, (T)0;
+  return is_signed<T>() && b == (T)-1 ? keel_neg(a) : (T)(a / b);
+}
+template <class T>
+DEVICE T remainder_of(T a, T b, bool* failed) {
+  if (b == 0) return *failed = true, (T)0;
+  return is_signed<T>() && b == (T)-1 ? (T)0 : (T)(a % b);
+}
+template <class T>
+DEVICE T modulo(T a, T b, bool* failed) {
+  const T r = remainder_of(a, b, failed);
+  return r != 0 && (r < 0) != (b < 0) ? (T)(r + b) : r;
+}
+template <class T>
+DEVICE T power(T a, T b, bool* failed) {
+  if (b < 0) {
+    if (a == 0) *failed = true;
+    if (a == 1) return 1;
+    return a == (T)-1 ? (T)(b % 2 == 0 ? 1 : -1) : (T)0;
+  }
+  u64 result = 1, square = (u64)a;
+  for (u64 rest = (u64)b; rest; rest /= 2, square *= square)
+    if (rest & 1) result *= square;
+  return (T)result;
+}
+template <class T>
+DEVICE T keel_shift_left(T a, T b) {
+  return b < (T)(8 * sizeof(T)) ? (T)((u64)a << b) : (T)0;
+}
+template <class T>
+DEVICE T keel_shift_right(T a, T b) {
+  return b < (T)(8 * sizeof(T)) ? (T)(a >> b) : (T)0;
+}
+#define keel_div(a, b) divided(a, b, &failed)
+#define keel_rem(a, b) remainder_of(a, b, &failed)
+#define keel_mod(a, b) modulo(a, b, &failed)
+#define keel_pow(a, b) power(a, b, &failed)
+
+// ---- floats
+template <class T>
+DEVICE T float_modulo(T a, T b) {
+  T r = fmod(a, b);
+  if (r == 0) return copysign((T)0, b);
+  return (r < 0) != (b < 0) ? r + b : r;
+}
+DEVICE f32 modulo(f32 a, f32 b, bool*) { return float_modulo(a, b); }
+DEVICE f64 modulo(f64 a, f64 b, bool*) { return float_modulo(a, b); }
+// NaN wins, and 0 is greater than -0.
+template <class T>
+DEVICE T keel_maximum(T a, T b) {
+  if (a != a || b != b) return a != a ? a : b;
+  return a == b ? (is_negative(a) ? b : a) : a < b ? b : a;
+}
+template <class T>
+DEVICE T keel_minimum(T a, T b) {
+  if (a != a || b != b) return a != a ? a : b;
+  return a == b ? (is_negative(a) ? a : b) : b < a ? b : a;
+}
+
+// ---- cast: floats to integers truncate and saturate, NaN becomes 0
+template <class To, class X>
+DEVICE To saturated(X x) {
+  const int digits = 8 * (int)sizeof(To) - (is_signed<To>() ? 1 : 0);
+  const X end = (X)((u64)1 << (digits - 1)) * 2;
+  if (x != x) return 0;
+  if (x <= (is_signed<To>() ? -end : (X)0)) return is_signed<To>() ? (To)((u64)1 << digits) : (To)0;
+  return x >= end ? (To)(~(u64)0 >> (64 - digits)) : (To)x;
+}
+template <class To>
+struct Cast {
+  template <class X>
+  static DEVICE To of(X x) {
+    return (To)x;
+  }
+  static DEVICE To of(f32 x) { return saturated<To>(x); }
+  static DEVICE To of(f64 x) { return saturated<To>(x); }
+};
+template <>
+struct Cast<boolean> {
+  template <class X>
+  static DEVICE bool of(X x) {
+    return x != 0;
+  }
+};
+template <>
+struct Cast<f64> {
+  template <class X>
+  static DEVICE f64 of(X x) {
+    return (f64)x;
+  }
+};
+template <>
+struct Cast<f32> {
+  template <class X>
+  static DEVICE f32 of(X x) {
+    return (f32)x;
+  }
+};
+struct CastSmall {  // rounded once, by the caller
+  static DEVICE f32 of(f32 x) { return x; }
+  static DEVICE f32 of(f64 x) { return odd_f32(x); }
+  static DEVICE f32 of(bool x) { return x; }
+  static DEVICE f32 of(i64 x) { return odd_f32(odd_f64(x)); }
+  static DEVICE f32 of(u64 x) { return odd_f32(odd_f64(x)); }
+  template <class X>
+  static DEVICE f32 of(X x) {
+    return odd_f32((f64)x);
+  }
+};
+template <>
+struct Cast<f16> : CastSmall {};
+template <>
+struct Cast<bf16> : CastSmall {};
+
+#endif

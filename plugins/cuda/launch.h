@@ -1,0 +1,40 @@
+// launch.h: launches. An impl's prepare fills a Work; run is the same function for all impls.
+#ifndef KEEL_PLUGINS_CUDA_LAUNCH_H
+#define KEEL_PLUGINS_CUDA_LAUNCH_H
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "queue.h"
+
+namespace keel_cuda {
+
+// A kernel of a launch. Its operands are some of: operands, results, scratch of the launch, by number in this
+// order.
+struct Step {
+  CUfunction kernel = nullptr;
+  uint32_t blocks = 0;
+  std::vector<uint32_t> uses;
+  std::vector<int64_t> numbers;
+};
+
+// State of a launch, read-only after prepare.
+struct Work {
+  std::vector<Step> steps;  // none: nothing to do
+  uint64_t scratch_bytes = 0;
+  bool copies = false;  // nothing to do if result 0 shares the memory of operand 0
+  std::string fails;    // "": no; else each run fails with KEEL_RANGE, prepare does not: it may never run
+};
+
+inline int64_t CeilDiv(int64_t n, int64_t size) { return (n + size - 1) / size; }
+// Blocks for n threads; kernels have grid strides.
+inline uint32_t Blocks(int64_t n, int64_t of = kThreads) {
+  constexpr int64_t kMost = 1 << 16;
+  return static_cast<uint32_t>(std::min(CeilDiv(n, of), kMost));
+}
+
+// Passes a Work to Keel as the launch of a node.
+keel_rc Finish(Work&& work, keel_launch* launch);
+
+}  // namespace keel_cuda
+#endif

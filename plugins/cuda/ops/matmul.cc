@@ -1,0 +1,66 @@
+// matmul.cc: products of matrices, with broadcast batches; linear.
+#include "emit/emit.h"
+#include "op.h"
+
+namespace keel_cuda {
+namespace {
+
+constexpr int64_t kTile = 16;  // kernels/matmul.cu
+
+struct Product {
+  int64_t rows, columns, inner, batches, a_row, a_inner, b_inner, b_column, bias;
+  std::vector<int64_t> sizes, of_a, of_b;  // batch dims
+};
+
+void Encode(Op& op, const Product& p, std::vector<uint32_t> uses) {
+  const keel_tensor c = op.Out(0);
+  std::vector<int64_t> numbers = {
+      p.rows,    p.columns, p.inner,    p.batches, p.a_row,
+      p.a_inner, p.b_inner, p.b_column, p.bias,    static_cast<int64_t>(p.sizes.size())};
+  for (const auto* each : {&p.sizes, &p.of_a, &p.of_b})
+    numbers.insert(numbers.end(), each->begin(), each->end());
+  const int64_t tiles = CeilDiv(p.rows, kTile) * CeilDiv(p.columns, kTile) * p.batches;
+  op.Add("matmul", "matmul_" + NameOf(keel::plugin::dtype_of(c)), Blocks(tiles, 1), std::move(uses), numbers);
+}
+
+// Strides of t in the batch dims of c: 0 where it has one entry or no dim.
+std::vector<int64_t> BatchStrides(const keel_tensor& t, const keel_tensor& c) {
+  int64_t of[KEEL_MAX_RANK];
+  row_major(t, of);
+  std::vector<int64_t> strides(static_cast<size_t>(c.ndim - 2), 0);
+  for (int d = 0; d < t.ndim - 2; d++)
+    if (t.shape[d] != 1) strides[static_cast<size_t>(d + c.ndim - t.ndim)] = of[d];
+  return strides;
+}
+
+void Matmul(Op& op) {
+  const keel_tensor a = op.In(0), b = op.In(1), c = op.Out(0);
+  const bool ta = op.Int("ta"), tb = op.Int("tb");
+  Product p;
+  p.rows = DimFromEnd(c, 2), p.columns = DimFromEnd(c, 1), p.inner = DimFromEnd(a, ta ? 2 : 1);
+  p.a_row = ta ? 1 : DimFromEnd(a, 1), p.a_inner = ta ? DimFromEnd(a, 1) : 1;
+  p.b_inner = tb ? 1 : DimFromEnd(b, 1), p.b_column = tb ? DimFromEnd(b, 1) : 1;
+  p.bias = 0;
+  p.batches = product(c.shape, c.shape + c.ndim - 2);
+  p.sizes.assign(c.shape, c.shape + c.ndim - 2);
+  p.of_a = BatchStrides(a, c), p.of_b = BatchStrides(b, c);
+  Encode(op, p, {0, 1, op.Result()});
+}
+
+// The batches together are one matrix.
+void Linear(Op& op) {
+  const keel_tensor x = op.In(0), w = op.In(1);
+  const int64_t inner = w.shape[0], columns = w.shape[1];
+  const Product p = {
+      product(x.shape, x.shape + x.ndim - 1), columns, inner, 1, inner, 1, columns, 1, 1, {}, {}, {}};
+  Encode(op, p, {0, 1, op.Result(), 2});
+}
+
+}  // namespace
+
+Impls MatmulImpls() {
+  constexpr const char* kName = "tiles of 16 x 16";
+  return {Row<Matmul>("matmul", kNumTypes, kName), Row<Linear>("linear", kFloatTypes, kName)};
+}
+
+}  // namespace keel_cuda

@@ -1,0 +1,79 @@
+// op.h: the families of impls, and what they share: a function fills an Op from its node. All impls are
+// prepared for each shape.
+#ifndef KEEL_PLUGINS_CUDA_OP_H
+#define KEEL_PLUGINS_CUDA_OP_H
+#include <string>
+#include <string_view>
+
+#include "launch.h"
+#include "sdk/plugin/guard.h"
+#include "sdk/plugin/node.h"
+
+namespace keel_cuda {
+
+using keel::plugin::Guarded, keel::plugin::product, keel::plugin::row_major;
+using Impls = std::vector<keel_impl>;
+Impls ElementwiseImpls();
+Impls FusedImpls();
+Impls CopyImpls();
+Impls GatherImpls();
+Impls NumberImpls();
+Impls ReduceImpls();
+Impls MatmulImpls();
+
+inline constexpr const char* kAllTypes = "T=bool|i8|i16|i32|i64|u8|u16|u32|u64|f16|bf16|f32|f64";
+inline constexpr const char* kNumTypes = "T=i8|i16|i32|i64|u8|u16|u32|u64|f16|bf16|f32|f64";
+inline constexpr const char* kFloatTypes = "T=f16|bf16|f32|f64";
+
+inline bool IsFloat(const keel_tensor& t) {
+  return t.dtype.code == (KEEL_F32 & 255) || t.dtype.code == (KEEL_BF16 & 255);
+}
+// "b32": kernels that move elements need only their width.
+inline std::string Width(const keel_tensor& t) { return "b" + std::to_string(t.dtype.bits); }
+// A dim counted from the end: 1 is the last.
+inline int64_t DimFromEnd(const keel_tensor& t, int from_end) { return t.shape[t.ndim - from_end]; }
+
+// A tensor viewed as [outer, size, inner] around an axis.
+struct Lines {
+  int64_t outer, size, inner;
+  Lines(const keel_tensor& t, int64_t axis)
+      : outer(product(t.shape, t.shape + axis)),
+        size(t.shape[axis]),
+        inner(product(t.shape + axis + 1, t.shape + t.ndim)) {}
+};
+
+class Op : public keel::plugin::Node {
+ public:
+  Op(keel_dev d, const keel_host* host, const keel_node* node) : Node(host, node), device(d) {
+    host->node_arity(node, &n_in, &n_out);
+  }
+  void Fail(keel_rc code, const std::string& message) {
+    if (!rc) rc = host->fail(code, message.c_str());
+  }
+  // A kernel of kernels/FILE.cu, after those before. Nothing if blocks is 0.
+  void Add(const std::string& file, const std::string& name, uint32_t blocks, std::vector<uint32_t> uses,
+           std::vector<int64_t> numbers);
+  void AddKernel(CUfunction kernel, uint32_t blocks, std::vector<uint32_t> uses,
+                 std::vector<int64_t> numbers);
+  // Whether a kernel's parameter has room for them; sets rc.
+  bool Fits(const std::vector<uint32_t>& uses, const std::vector<int64_t>& numbers);
+  uint32_t Result(uint32_t i = 0) const { return n_in + i; }
+
+  keel_dev device;
+  uint32_t n_in = 0, n_out = 0;
+  Work work;
+};
+
+template <void (*FILL)(Op&)>
+keel_rc Prepared(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
+  Op op(d, host, of);
+  if (!op.rc) FILL(op);
+  return op.rc ? op.rc : Finish(std::move(op.work), launch);
+}
+template <void (*FILL)(Op&)>
+keel_impl Row(const char* op, const char* types, const char* name, uint32_t flags = 0) {
+  return {op, 1, 1, types, name, 0, flags, nullptr, Guarded<Prepared<FILL>>, nullptr};
+}
+
+}  // namespace keel_cuda
+#endif

@@ -1,0 +1,151 @@
+// queue.cc: see queue.h.
+#include "queue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+namespace keel_cuda {
+
+keel_rc QueueOpen(keel_dev d, uint32_t kind, keel_queue* out) {
+  if (kind > KEEL_QUEUE_DOWNLOAD) return KEEL_UNIMPLEMENTED;
+  if (keel_rc rc = d->Enter()) return rc;
+  auto q = std::make_unique<keel_queue_s>();
+  q->device = d;
+  CUDA_TRY(d, cuStreamCreate, &q->stream, CU_STREAM_NON_BLOCKING);
+  *out = q.release();
+  return KEEL_OK;
+}
+
+void QueueClose(keel_queue q) {
+  if (!q->device->Enter()) {
+    cuda().cuStreamSynchronize_(q->stream);
+    for (const keel_queue_s::Flying& each : q->flying) cuda().cuEventDestroy_(each.event);
+    for (CUevent event : q->spare) cuda().cuEventDestroy_(event);
+    cuda().cuStreamDestroy_(q->stream);
+  }
+  delete q;
+}
+
+keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const keel_segment* from,
+             uint64_t from_offset, uint64_t bytes) {
+  if (!bytes) return KEEL_OK;
+  if (keel_rc rc = q->device->Enter()) return rc;
+  CUDA_TRY(q->device, cuMemcpyAsync, to->address + to_offset, from->address + from_offset, bytes, q->stream);
+  return KEEL_OK;
+}
+
+keel_rc Fill(keel_queue q, const keel_segment* to, uint64_t offset, uint64_t bytes, uint32_t value) {
+  if (!bytes) return KEEL_OK;
+  if (keel_rc rc = q->device->Enter()) return rc;
+  CUDA_TRY(q->device, cuMemsetD32Async, to->address + offset, value, bytes / 4, q->stream);
+  return KEEL_OK;
+}
+
+namespace {
+
+keel_rc NewEvent(keel_queue q, CUevent* out) {
+  {
+    std::lock_guard lock(q->mutex);
+    if (!q->spare.empty()) {
+      *out = q->spare.back();
+      q->spare.pop_back();
+      return KEEL_OK;
+    }
+  }
+  CUDA_TRY(q->device, cuEventCreate, out, CU_EVENT_DISABLE_TIMING);
+  return KEEL_OK;
+}
+
+}  // namespace
+
+keel_rc Submit(keel_queue q, uint64_t* ticket) {
+  if (keel_rc rc = q->device->Enter()) return rc;
+  CUevent event = nullptr;
+  if (keel_rc rc = NewEvent(q, &event)) return rc;
+  const CUresult recorded = cuda().cuEventRecord_(event, q->stream);
+  {
+    std::lock_guard lock(q->mutex);
+    if (recorded)
+      q->spare.push_back(event);
+    else
+      q->flying.push_back({* ticket = ++q->submitted, event});
+  }
+  return q->device->Check(recorded, "cuEventRecord");
+}
+
+// The other queue keeps the event until cuStreamWaitEvent has read its state, for another thread may recycle
+// it.
+keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket) {
+  if (keel_rc rc = q->device->Enter()) return rc;
+  CUresult result = CUDA_SUCCESS;
+  {
+    std::lock_guard lock(other->mutex);
+    if (ticket <= other->done) return KEEL_OK;
+    const auto at =
+        std::ranges::find_if(other->flying, [&](const auto& each) { return each.ticket >= ticket; });
+    if (at != other->flying.end()) result = cuda().cuStreamWaitEvent_(q->stream, at->event, 0);
+  }
+  return q->device->Check(result, "cuStreamWaitEvent");
+}
+
+// Polls: an event cannot be waited for with a time limit, and another thread may recycle it meanwhile.
+keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout) {
+  using std::chrono::steady_clock;
+  if (keel_rc rc = q->device->Enter()) return rc;
+  const auto begin = steady_clock::now();
+  constexpr auto kSpin = std::chrono::microseconds(50);  // then the thread sleeps
+  for (;;) {
+    CUresult result;
+    {
+      std::lock_guard lock(q->mutex);
+      result = q->Poll();
+      if (!result && q->done >= ticket) return KEEL_OK;
+    }
+    if (keel_rc rc = q->device->Check(result, "cuEventQuery")) return rc;
+    const auto waited = steady_clock::now() - begin;
+    if (static_cast<uint64_t>(std::chrono::nanoseconds(waited).count()) >= timeout) return KEEL_CANCELLED;
+    if (waited > kSpin)
+      std::this_thread::sleep_for(std::min<steady_clock::duration>(waited / 8, std::chrono::milliseconds(1)));
+  }
+}
+
+keel_rc Query(keel_queue q, uint64_t* done) {
+  if (keel_rc rc = q->device->Enter()) return rc;
+  CUresult result;
+  {
+    std::lock_guard lock(q->mutex);
+    result = q->Poll();
+    *done = q->done;
+  }
+  return q->device->Check(result, "cuEventQuery");
+}
+
+keel_rc Launch(keel_queue q, CUfunction kernel, uint32_t blocks, const KeelArgs& args) {
+  void* parameters[] = {const_cast<KeelArgs*>(&args)};
+  CUDA_TRY(q->device, cuLaunchKernel, kernel, blocks, 1, 1, kThreads, 1, 1, 0, q->stream, parameters,
+           nullptr);
+  return KEEL_OK;
+}
+
+keel_rc Timestamp(keel_queue q, const keel_segment* to, uint64_t offset) {
+  CUfunction clock;
+  if (keel_rc rc = q->device->Kernel("system", "clock", &clock)) return rc;
+  KeelArgs args = {};
+  args.address[0] = to->address + offset;
+  return Launch(q, clock, 1, args);
+}
+
+}  // namespace keel_cuda
+
+CUresult keel_queue_s::Poll() {
+  while (!flying.empty()) {
+    const CUresult result = keel_cuda::cuda().cuEventQuery_(flying.front().event);
+    if (result) return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
+    done = flying.front().ticket;
+    spare.push_back(flying.front().event);
+    flying.pop_front();
+  }
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,82 @@
+// simt.h: the part of CUDA C++ that plugins/cuda/kernels use, for the host's compiler: thread numbers,
+// __syncthreads, intrinsics. The fake driver runs the threads of a block one after another, or as fibers that
+// take turns at __syncthreads. Included before every kernel file.
+#pragma once
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+
+#include "simt_kernel.h"
+
+#define __device__
+#define __forceinline__ inline
+#define __restrict__ __restrict
+#define __shared__ static  // blocks run one after another
+
+// Set by the fake driver in each library of kernels.
+extern "C" __attribute__((visibility("default"), weak)) Simt* keel_simt;
+__attribute__((visibility("default"), weak)) Simt* keel_simt = nullptr;
+#define threadIdx keel_simt->thread
+#define blockIdx keel_simt->block
+#define blockDim keel_simt->block_size
+#define gridDim keel_simt->grid_size
+#define __syncthreads() keel_simt->meet()
+
+using std::copysign;
+using std::fmod;
+using std::isfinite;
+using std::isinf;
+using std::isnan;
+
+template <class To, class From>
+inline To simt_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+inline unsigned __float_as_uint(float x) { return simt_bits<unsigned>(x); }
+inline float __uint_as_float(unsigned x) { return simt_bits<float>(x); }
+inline long long __double_as_longlong(double x) { return simt_bits<long long>(x); }
+inline double __longlong_as_double(long long x) { return simt_bits<double>(x); }
+inline unsigned atomicCAS(unsigned* at, unsigned expected, unsigned value) {
+  const unsigned old = *at;
+  if (old == expected) *at = value;
+  return old;
+}
+
+// f16 by way of double, which holds 2^24 times any f16 exactly: to nearest, ties to even.
+inline float half_value(unsigned short bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
+                           : exponent     ? std::ldexp(fraction + 1024, exponent - 25)
+                                          : std::ldexp(fraction, -24);
+  return static_cast<float>(bits & 0x8000 ? -magnitude : magnitude);
+}
+inline unsigned short half_bits(float x) {
+  const unsigned sign = std::signbit(x) ? 0x8000 : 0;
+  if (std::isnan(x)) return 0x7e00;
+  const double magnitude = std::fabs(static_cast<double>(x));
+  if (magnitude >= 65520) return static_cast<unsigned short>(sign | 0x7c00);
+  const int exponent = magnitude < std::ldexp(1, -14) ? -14 : std::ilogb(magnitude);
+  const auto units = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
+  return static_cast<unsigned short>(sign | (units + (static_cast<unsigned>(exponent + 14) << 10)));
+}
+
+#define SIMT_KERNEL(name, blocks)                                                                  \
+  static void name##_kernel(const KeelArgs& args);                                                 \
+  static void name##_run(const void* args) { name##_kernel(*static_cast<const KeelArgs*>(args)); } \
+  extern "C" __attribute__((visibility("default"))) const SimtKernel simt_keel_##name;             \
+  const SimtKernel simt_keel_##name = {name##_run, sizeof(KeelArgs), blocks};                      \
+  static void name##_kernel(const KeelArgs& args)
+#define KERNEL(name) SIMT_KERNEL(name, false)
+#define BLOCK_KERNEL(name) SIMT_KERNEL(name, true)
+// The device's clock.
+inline unsigned long long nanoseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<unsigned long long>(now.tv_sec) * 1000000000 +
+         static_cast<unsigned long long>(now.tv_nsec);
+}
