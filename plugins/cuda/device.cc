@@ -33,6 +33,8 @@ std::string Remedy(const keel_dev_s& d, CUresult result) {
     return "; this build has no code for compute capability " + chip + ": add it to KEEL_CUDA_ARCHITECTURES";
   if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
     return "; the driver is older than the toolkit of this build: update it";
+  if (result == CUDA_ERROR_NOT_INITIALIZED)
+    return "; a child of fork() cannot use CUDA: start workers with exec";
   return "";
 }
 

@@ -1,4 +1,6 @@
 // plugin.cc: the device table and the table of impls.
+#include <algorithm>
+
 #include "ops/op.h"
 #include "recording.h"
 #include "sdk/plugin/table.h"
@@ -22,11 +24,19 @@ const Impls& AllImpls() {
   static const Impls impls = [] {
     Impls all;
     for (auto family : {ElementwiseImpls(), FusedImpls(), CopyImpls(), GatherImpls(), NumberImpls(),
-                        ReduceImpls(), MatmulImpls()})
+                        ReduceImpls(), MatmulImpls(), LineImpls(), ScatterImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();
   return impls;
+}
+
+// Ops that need a kernel; other ops without one run as their bodies.
+constexpr std::string_view kMissing[] = {"avg_pool", "conv",           "conv_grad_w", "conv_grad_x",
+                                         "max_pool", "max_pool_index", "top_k"};
+const char* Lacks(uint32_t, const char* op, keel_dt) {
+  const bool missing = std::ranges::find(kMissing, op) != std::end(kMissing);
+  return missing ? "the plugin cuda has no kernel for it yet" : nullptr;
 }
 
 constexpr keel_device kDevice = {
@@ -56,7 +66,7 @@ constexpr keel_device kDevice = {
     .timestamp = Guarded<Timestamp>,
     .segment_wrap = nullptr,
     .segment_unwrap = nullptr,
-    .lacks = nullptr,
+    .lacks = Guarded<Lacks>,
 };
 
 const keel_plugin& Description() {

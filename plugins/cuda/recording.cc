@@ -16,12 +16,16 @@ keel_rc Begin(keel_queue q, keel_recording r) {
   return KEEL_OK;
 }
 
+// Ends the capture in any case: it would make later calls of this thread fail.
 keel_rc End(keel_queue q, keel_recording r, bool keep) {
+  keel_rc rc = q->device->Enter();
   CUgraph captured = nullptr;
-  CUDA_TRY(q->device, cuStreamEndCapture, q->stream, &captured);
-  const CUresult made = keep ? cuda().cuGraphInstantiate_(&r->graph, captured, 0) : CUDA_SUCCESS;
-  cuda().cuGraphDestroy_(captured);
-  return q->device->Check(made, "cuGraphInstantiate");
+  const CUresult ended = cuda().cuStreamEndCapture_(q->stream, &captured);
+  if (!rc) rc = q->device->Check(ended, "cuStreamEndCapture");
+  if (!rc && keep)
+    rc = q->device->Check(cuda().cuGraphInstantiate_(&r->graph, captured, 0), "cuGraphInstantiate");
+  if (captured) cuda().cuGraphDestroy_(captured);
+  return rc;
 }
 
 }  // namespace
@@ -38,8 +42,7 @@ keel_rc RecordBegin(keel_queue q, const uint64_t* table, uint32_t n) {
 
 keel_rc RecordEnd(keel_queue q, keel_recording* out) {
   keel_recording r = std::exchange(q->recording, nullptr);
-  keel_rc rc = q->device->Enter();
-  if (!rc) rc = End(q, r, out != nullptr);
+  const keel_rc rc = End(q, r, out != nullptr);
   if (out && !rc)
     *out = r;
   else

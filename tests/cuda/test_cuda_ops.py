@@ -1,9 +1,11 @@
 """Each op with a kernel against the device `reference`, over dtypes and shapes, sizes 0 and 1 too."""
-import json
+import os
+import subprocess
 
 import numpy as np
 import pytest
-from compared import ALL, FLOATS, INTEGERS, NUMBERS, Against, name, values
+from cuda_build import BUILD, PLUGIN
+from compared import ALL, FLOATS, INTEGERS, NUMBERS, TOLERANCE, Against, name, values
 
 import keel
 
@@ -155,6 +157,18 @@ def test_numbers(dtype):
     same(lambda i: keel.one_hot(i, depth=4, dtype=np.dtype(dtype)), np.array([[0, 3], [-1, 4]]), exact=True)
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=name)
+@pytest.mark.parametrize("kind", ["uniform", "normal"])
+def test_random_numbers(context, kind, dtype):
+    context.load_plugin(PLUGIN.with_name("keel-reference.so"))
+    for dims in ([0], [1], [3, 301]):
+        got, want = (np.asarray(context.apply(device, "random", np.uint64(0xfedcba9876543210), dims=dims, kind=kind, dtype=dtype))
+                     for device in ("cuda", "reference"))
+        assert got.shape == want.shape == tuple(dims) and got.dtype == want.dtype
+        bound = 0 if kind == "uniform" else TOLERANCE[dtype]
+        np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=bound, atol=bound)
+
+
 AXES = [[0], [1], [2], [0, 1], [1, 2], [0, 2], [0, 1, 2]]
 
 
@@ -210,6 +224,50 @@ def test_composites_without_a_kernel_run_as_their_bodies():
     same(lambda a, g, b: keel.layer_norm(a, g, b), x, values(np.float32, 8, seed=1), values(np.float32, 8, seed=2))
 
 
-def test_each_dtype_that_keel_ops_lists_is_one_of_the_reference():
-    rows = {op["name"]: op for op in json.loads(keel.report("ops:cuda"))}
-    assert {"add", "matmul", "gather", "reduce_sum", "cast", "call"} <= rows.keys()
+@pytest.mark.parametrize("dtype", NUMBERS, ids=name)
+def test_lines(dtype):
+    x = values(dtype, 3, 90, 2)
+    x[0, 5] = x[0, 80] = x[0].max(0)
+    if dtype in FLOATS:
+        x[1, 7, 1] = x[1, 70, 1] = np.nan
+    for axis in range(3):
+        for last in (False, True):
+            for op in (keel.arg_max, keel.arg_min):
+                same(lambda a, op=op, axis=axis, last=last: op(a, axis=axis, last=last), x)
+        for kind in ({}, {"exclusive": True}, {"reverse": True}):
+            same(lambda a, axis=axis, kind=kind: keel.cumsum(a, axis=axis, **kind), x, tolerance=0.1 if x.itemsize == 2 else 1e-4)
+
+
+def test_arg_of_no_elements():
+    same(lambda a: keel.arg_max(a, axis=1), np.zeros((0, 3), np.float32))
+    with keel.device("cuda"), pytest.raises(keel.Error, match="arg_max: the dim has no elements"):
+        keel.arg_max(keel.array(np.zeros((2, 0), np.float32)), axis=1).numpy()
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=name)
+def test_scatters(dtype):
+    rows = np.array([3, 0, 3, 3, 1])
+    for axis, shape in enumerate([(5, 2, 3), (2, 5, 3), (2, 3, 5)]):
+        same(lambda i, u, axis=axis: keel.scatter_add(i, u, axis=axis, size=6), rows, values(dtype, *shape), tolerance=0.05 if dtype in FLOATS[:2] else None)
+    x, u = values(dtype, 4, 3, 2), values(dtype, 5, 2, seed=1)
+    index = np.array([[3, 0], [0, 2], [3, 0], [3, 0], [1, 1]], np.int32)
+    for mode in ("set", "add", "mul", "max", "min"):
+        same(lambda a, i, u, mode=mode: keel.scatter_nd(a, i, u, mode=mode), x, index, u, tolerance=0.05 if dtype in FLOATS[:2] else None)
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_scatters_of_few(size):
+    same(lambda i, u: keel.scatter_add(i, u, size=size), np.zeros(size, np.int64), values(np.float32, size, 3))
+    same(keel.scatter_nd, values(np.float32, 2, 3), np.zeros((size, 1), np.int64), values(np.float32, size, 3))
+    with keel.device("cuda"), pytest.raises(keel.Error, match="index 9 is not in"):
+        keel.scatter_nd(keel.array(values(np.float32, 2, 3)), keel.array(np.array([[9]])), keel.array(values(np.float32, 1, 3))).numpy()
+
+
+def test_keel_ops_gives_the_reason_of_what_is_missing():
+    env = os.environ | {"KEEL_PLUGIN_PATH": str(PLUGIN.parent)}
+    run = subprocess.run([BUILD / "bin" / "keel", "ops", "-d", "cuda"], capture_output=True, text=True, env=env, timeout=60)
+    how = {line.split()[0]: line for line in run.stdout.splitlines()[1:]}
+    assert "kernel for each dtype" in how["add"] and "its body: no impl of its own" in how["softmax"], run.stdout + run.stderr
+    assert {op for op, line in how.items() if "missing" in line} == {"avg_pool", "conv", "conv_grad_w", "conv_grad_x", "max_pool",
+                                                                     "max_pool_index", "top_k"}
+    assert all("missing: the plugin cuda has no kernel for it yet" in line for line in how.values() if "missing" in line)

@@ -1,4 +1,4 @@
-// number.cc: ops that make elements from their index: iota, dim, one_hot.
+// number.cc: ops that make elements from their index: iota, dim, one_hot, random.
 #include "emit/emit.h"
 #include "op.h"
 
@@ -23,11 +23,23 @@ void OneHot(Op& op) {
   Encode(op, kOneHot, lines.size, lines.inner, 0, op.In(0).dtype.bits / 8);
 }
 
+// Bits of uniform numbers: the significand's.
+int64_t UniformBits(keel_dt dtype) {
+  return dtype == KEEL_F64 ? 53 : dtype == KEEL_F32 ? 24 : dtype == KEEL_F16 ? 11 : 8;
+}
+void Random(Op& op) {
+  const keel_tensor y = op.Out(0);
+  const keel_dt dtype = keel::plugin::dtype_of(y);
+  const int64_t count = keel_count(&y);
+  op.Add("random", "random_" + NameOf(dtype), Blocks(count), {0, op.Result()},
+         {count, op.Text("kind") == "normal" ? 0 : UniformBits(dtype)});
+}
+
 }  // namespace
 
 Impls NumberImpls() {
   return {Row<Iota>("iota", nullptr, "iota"), Row<Dim>("dim", nullptr, "number"),
-          Row<OneHot>("one_hot", nullptr, "one_hot")};
+          Row<OneHot>("one_hot", nullptr, "one_hot"), Row<Random>("random", nullptr, "Philox")};
 }
 
 }  // namespace keel_cuda

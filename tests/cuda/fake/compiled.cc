@@ -20,7 +20,7 @@ void* Compile(const std::string& text) {
   const std::string source = std::string(folder) + "/kernel.cc", library = std::string(folder) + "/kernel.so";
   std::ofstream(source) << "#include \"simt.h\"\n" << text;
   const std::string command =
-      std::string(FAKECUDA_CXX " -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -I" FAKECUDA_FOLDER " ") +
+      std::string(FAKECUDA_CXX " -std=c++20 -O0 -w -fPIC -shared -ffp-contract=off -I" FAKECUDA_FOLDER " ") +
       source + " -o " + library;
   const bool made = std::system(command.c_str()) == 0;
   void* loaded = made ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;

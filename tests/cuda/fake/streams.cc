@@ -152,14 +152,15 @@ EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph* out) {
-  ENTER("cuStreamEndCapture");
+  std::lock_guard lock(fake::state().mutex);
+  const CUresult planted = fake::Enter("cuStreamEndCapture");
   fake::SetCapturing(nullptr);
   *out = std::exchange(stream->capture, nullptr);
-  if (!stream->broken) return CUDA_SUCCESS;
+  if (!stream->broken && !planted) return CUDA_SUCCESS;
   delete *out;
   *out = nullptr;
   fake::state().alive--;
-  return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  return planted ? planted : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 }
 EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned long long) {
   ENTER("cuGraphInstantiate");
