@@ -10,11 +10,6 @@ HERE = Path(__file__).resolve().parent
 DRIVER = Path(os.environ.get("KEEL_BUILD", HERE.parent / "build" / "release")) / "tests" / "vulkan" / "keel-vulkan-driver.so"
 if DRIVER.exists():
     os.environ["KEEL_VULKAN_LIBRARY"] = str(DRIVER)
-# The same for CUDA, by tests/cuda.
-FAKES = DRIVER.parent.parent / "cuda"
-if (FAKES / "keel-fakecuda.so").exists():
-    os.environ["KEEL_CUDA_LIBRARY"] = str(FAKES / "keel-fakecuda.so")
-    os.environ["KEEL_CUDA_NVRTC"] = str(FAKES / "keel-fakenvrtc.so")
 # A file, or a test in it -> one case out of how many runs.
 SAMPLED = {
     "conformance/test_cpu_parts.py::test_convolutions_of_few_channels_in_parts": 3,

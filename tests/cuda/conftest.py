@@ -1,5 +1,6 @@
 """Shared by the tests of this folder: the package `keel` from the build's folder, with the plugin cuda loaded and the fake driver of
-fake/ in place of libcuda.so.1 and libnvrtc.so.13."""
+fake/ in place of libcuda.so.1 and libnvrtc.so.13. A process sees one driver, so these tests run by themselves only: where pytest is given other
+folders too, they are not collected."""
 import ctypes
 import os
 import subprocess
@@ -10,11 +11,23 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
-from cuda_build import BUILD, COMPILER, FAKE, LOAD, PLUGIN  # noqa: E402
+from cuda_build import BUILD, FAKE, FAKED, LOAD, PLUGIN  # noqa: E402
 
 sys.path.insert(0, str(BUILD / "python"))
 keel = pytest.importorskip("keel", reason="the package was not built: CMake found no nanobind")
-os.environ["KEEL_CUDA_CACHE"] = "0"
+
+
+def is_alone(config):
+    return all(Path(arg.split("::")[0]).resolve().is_relative_to(HERE) for arg in config.args)
+
+
+def pytest_configure(config):
+    if is_alone(config):
+        os.environ.update(FAKED)
+
+
+def pytest_ignore_collect(config):
+    return None if is_alone(config) else True
 
 
 @pytest.fixture(scope="session")
@@ -22,8 +35,7 @@ def loaded():
     if not PLUGIN.exists():
         pytest.skip("not built: CMake found no CUDA toolkit")
     keel.load_plugin(str(PLUGIN))
-    if "cuda:0" not in keel.devices():
-        raise AssertionError(keel.report("plugins"))
+    assert "cuda:0" in keel.devices(), keel.report("plugins")
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +99,7 @@ def in_child():
         pytest.skip("not built: CMake found no CUDA toolkit")
 
     def run(code, load=LOAD, **environment):
-        env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "KEEL_CUDA_LIBRARY": str(FAKE), "KEEL_CUDA_NVRTC": str(COMPILER)} | environment
+        env = os.environ | FAKED | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
         done = subprocess.run([sys.executable, "-c", load + code], capture_output=True, text=True, timeout=120, env=env)
         assert done.returncode == 0, done.stderr
         return done.stdout, done.stderr

@@ -5,7 +5,7 @@ import gc
 import keel_abi
 import numpy as np
 import pytest
-from cuda_build import BUILD
+from cuda_build import PLUGIN
 
 OOM, LOST = 2, 719
 TEXT = """keel 1
@@ -29,8 +29,8 @@ class Program:
 
     def __init__(self):
         self.context = keel_abi.Context()
-        for plugin in ("cpu", "cuda"):
-            self.context.load_plugin(BUILD / "lib" / "keel" / "plugins" / f"keel-{plugin}.so")
+        for plugin in (PLUGIN.with_name("keel-cpu.so"), PLUGIN):
+            self.context.load_plugin(plugin)
         self.module = self.context.parse(TEXT)
 
     def run(self):

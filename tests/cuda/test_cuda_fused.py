@@ -6,7 +6,7 @@ from pathlib import Path
 import keel_abi
 import numpy as np
 import pytest
-from cuda_build import BUILD, COMPILER
+from cuda_build import COMPILER, PLUGIN
 
 pytestmark = pytest.mark.usefixtures("loaded")
 REAL = next((str(p) for p in (Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "lib64/libnvrtc.so.13",) if p.exists()), None)
@@ -31,8 +31,8 @@ INTEGERS = ["a = add(x, y)\n  b = mul(a, z)\n  c = bit_xor(b, x)\n  r = minimum(
 
 def context():
     made = keel_abi.Context()
-    for plugin in ("reference", "cuda", "passes"):
-        made.load_plugin(BUILD / "lib" / "keel" / "plugins" / f"keel-{plugin}.so")
+    for plugin in (PLUGIN.with_name("keel-reference.so"), PLUGIN):
+        made.load_plugin(plugin)
     return made
 
 
@@ -90,7 +90,7 @@ CACHED = f"""
 import ctypes, keel_abi
 text = {BODY.replace("STEPS", "  " + FLOATS[0]).replace("T[", "f32[")!r}
 made = keel_abi.Context()
-made.load_plugin({str(BUILD / "lib/keel/plugins/keel-cuda.so")!r})
+made.load_plugin({str(PLUGIN)!r})
 x = np.ones((2, 2), np.float32)
 def body(): return made.parse(text).session("cuda", level=0).prepare().run(x, x[0], x[0, 0])[0][0, 0]
 """
