@@ -6,6 +6,7 @@
 
 #include "driver.h"
 #include "sdk/plugin/choice.h"
+#include "sdk/plugin/disk_cache.h"
 
 namespace keel_cuda {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "choice.h"
 #include "sdk/plugin/choice.h"
+#include "sdk/plugin/disk_cache.h"
 
 namespace vulkan {
 namespace {

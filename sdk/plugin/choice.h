@@ -20,12 +20,6 @@ inline bool is_set(const char* name) {
   const std::string value = variable(name);
   return !value.empty() && value != "0";
 }
-// The folder of caches on disk; "": none.
-inline std::string cache_folder() {
-  const std::string cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
-  if (cache.starts_with('/')) return cache + "/keel";
-  return home.starts_with('/') ? home + "/.cache/keel" : "";
-}
 
 struct Identity {
   std::string name, uuid;  // uuid: 32 hexadecimal digits

@@ -18,12 +18,4 @@ keel_rc CheckCounts(Node& node) {
   return node.rc;
 }
 
-void BroadcastStrides(const keel_tensor& t, const keel_tensor& over, uint32_t* strides) {
-  int64_t of[KEEL_MAX_RANK] = {};
-  row_major(t, of);
-  std::fill_n(strides, over.ndim, 0);
-  for (int d = 0; d < t.ndim; d++)
-    strides[d + over.ndim - t.ndim] = t.shape[d] == 1 ? 0 : static_cast<uint32_t>(of[d]);
-}
-
 }  // namespace vulkan

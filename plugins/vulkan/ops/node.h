@@ -10,7 +10,9 @@
 
 namespace vulkan {
 
-using keel::plugin::Guarded, keel::plugin::product, keel::plugin::row_major;
+using keel::plugin::broadcast_strides, keel::plugin::dim_from_end, keel::plugin::Guarded,
+    keel::plugin::product, keel::plugin::row_major;
+
 using Impls = std::vector<keel_impl>;
 Impls ElementwiseImpls();
 Impls MatmulImpls();
@@ -44,12 +46,6 @@ class Node : public keel::plugin::Node {
 
 // Numbers of elements: shaders count in 32 bits. KEEL_UNIMPLEMENTED for larger tensors.
 keel_rc CheckCounts(Node& node);
-// The same in the dims of `over`, to which t is broadcast: 0 where it has one element or no dim.
-void BroadcastStrides(const keel_tensor& t, const keel_tensor& over, uint32_t* strides);
-// A dim counted from the end: 1 is the last.
-inline uint32_t DimFromEnd(const keel_tensor& t, int from_end) {
-  return static_cast<uint32_t>(t.shape[t.ndim - from_end]);
-}
 
 }  // namespace vulkan
 #endif
