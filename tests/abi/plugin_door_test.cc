@@ -215,7 +215,7 @@ TEST_F(PluginDoor, ASymlinkToATakenPluginIsADuplicate) {
 TEST_F(PluginDoor, AScanTakesTheGoodAndReportsEachRefusal) {
   Copy("good", "keel-good.so");
   Copy("newer-draft", "keel-newer-draft.so");
-  Copy("good", "libkeel-good.so");  // another prefix: ignored
+  Copy("good", "libkeel-good.so");  // another prefix: not loaded
   keel_kv option = {"plugins", folder_.c_str()};
   keel_context* context = nullptr;
   ASSERT_EQ(keel_context_new(&option, 1, &context, nullptr), KEEL_OK);
@@ -223,7 +223,7 @@ TEST_F(PluginDoor, AScanTakesTheGoodAndReportsEachRefusal) {
   EXPECT_EQ(keel_plugin_load(context_, nullptr, nullptr), KEEL_OK);
   EXPECT_NE(Reported(folder_ / "keel-good.so"), "");
   EXPECT_NE(Reported(folder_ / "keel-newer-draft.so").find("draft 77"), std::string::npos);
-  EXPECT_EQ(Reported(folder_ / "libkeel-good.so"), "");
+  EXPECT_NE(Reported(folder_ / "libkeel-good.so").find("does not begin with"), std::string::npos);
   EXPECT_EQ(Trace(), "good 0\n");
   keel_context_free(context);
 }

@@ -97,8 +97,13 @@ inline const keel_host& Host() {
       return KEEL_OK;
     };
     h.node_attr = [](const keel_node* n, const char* name, keel_attr* out) -> keel_rc {
+      // The catalogue's defaults of attributes that the tests here leave out.
+      static const std::map<std::string, keel_attr> defaults = {
+          {"cast.saturate", {KEEL_ATTR_BOOL, 0, 1, 0, nullptr}},
+          {"cast.round", {KEEL_ATTR_STR, 7, 0, 0, "nearest"}}};
       auto it = n->attrs.find(name);
-      if (it == n->attrs.end()) return KEEL_NOT_FOUND;
+      if (it == n->attrs.end() && (it = defaults.find(n->op + "." + name)) == defaults.end())
+        return KEEL_NOT_FOUND;
       *out = it->second;
       return KEEL_OK;
     };

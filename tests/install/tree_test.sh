@@ -20,8 +20,8 @@ if grep -rIl -e "$build" -e "$work/first" "$prefix"; then fail "these files name
 
 # A header that names a file (abi/README.md, graph.fbs) means one below include/keel or share/doc/keel.
 grep -rnoE '[A-Za-z_./]+\.(md|fbs|h|hpp|c|cc|py|json)\b' "$prefix/include/keel" | while IFS=: read -r header line cited; do
-  for folder in "$(dirname "$header")" "$prefix/include" "$prefix/share/doc/keel" "$prefix/share/doc/keel/abi" "$prefix/share/keel"; do
-    [ ! -e "$folder/${cited#sdk/}" ] || continue 2
+  for folder in "$(dirname "$header")" "$prefix/include" "$prefix" "$prefix/share/doc/keel" "$prefix/share/doc/keel/abi" "$prefix/share/keel"; do
+    [ ! -e "$folder/$cited" ] || continue 2
   done
   case "$cited" in stddef.h | stdint.h | pthread.h | unistd.h | fcntl.h | sys/*.h | dlpack.h) continue ;; # of the system
     out.json | tools/*.py) continue ;; # a name in an example; generators of headers
