@@ -41,7 +41,7 @@ def test_the_example_has_none(keel, mistaken):
 
 
 @pytest.mark.parametrize("right, wrong, said", [
-    ('{"add", 1, 1,', '{"addd", 1, 1,', "unused impl: no plugin defines the op addd"),
+    ('{"add", 1, 1,', '{"plus", 1, 1,', "unused impl: no plugin defines the op plus"),
     ('{"add", 1, 1,', '{"add", 2, 3,', "unused impl: add is for versions 2 to 3, not 1"),
     ('"T=f32"', '"U=f32"', 'unused impl: add restricts "U", which is no type variable of the op'),
 ])
