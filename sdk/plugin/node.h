@@ -52,8 +52,9 @@ inline int64_t product(const int64_t* begin, const int64_t* end) {
   return all;
 }
 // A dim counted from the end: 1 is the last.
-inline uint32_t dim_from_end(const keel_tensor& t, int from_end) {
-  return static_cast<uint32_t>(t.shape[t.ndim - from_end]);
+template <typename T = int64_t>
+T dim_from_end(const keel_tensor& t, int from_end) {
+  return static_cast<T>(t.shape[t.ndim - from_end]);
 }
 // Strides of a row-major tensor, in elements.
 inline void row_major(const keel_tensor& t, int64_t* strides) {
@@ -61,12 +62,13 @@ inline void row_major(const keel_tensor& t, int64_t* strides) {
   for (int d = t.ndim - 1; d >= 0; step *= t.shape[d--]) strides[d] = step;
 }
 // The same in the dims of `over`, to which t is broadcast: 0 where it has one element or no dim.
-inline void broadcast_strides(const keel_tensor& t, const keel_tensor& over, uint32_t* strides) {
+template <typename T>
+void broadcast_strides(const keel_tensor& t, const keel_tensor& over, T* strides) {
   int64_t of[KEEL_MAX_RANK] = {};
   row_major(t, of);
   std::fill_n(strides, over.ndim, 0);
   for (int d = 0; d < t.ndim; d++)
-    strides[d + over.ndim - t.ndim] = t.shape[d] == 1 ? 0 : static_cast<uint32_t>(of[d]);
+    strides[d + over.ndim - t.ndim] = t.shape[d] == 1 ? 0 : static_cast<T>(of[d]);
 }
 
 }  // namespace keel::plugin

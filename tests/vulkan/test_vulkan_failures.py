@@ -6,61 +6,27 @@ import json
 import keel_abi
 import numpy as np
 import pytest
+from device_program import INDEX, X, DeviceProgram
 from vulkan_build import BARE, PLUGIN, is_on, reasons
 
 import keel
 
 OOM, LOST = -2, -4
 WAIT = "vkWaitForFences" if is_on("KEEL_VULKAN_FENCES") else "vkWaitSemaphores"
-TEXT = """keel 1
-fn @main(x: f32[n, 4], i: i32[2]) -> f32[2, 4] {
-  a = add(x, x)
-  b = reverse(a){axes=[1]}
-  c = add(b, a)
-  d = gather(c, i)
-  e = add(d, d)
-  return e
-}
-entry main = @main (x, i) -> (_)
-"""
-X = np.arange(12, dtype=np.float32).reshape(3, 4)
-INDEX = np.array([2, 0], np.int32)
-WANT = 2 * (2 * X[:, ::-1] + 2 * X)[INDEX]
 
 
-class Program:
-    """Runs of a plan (the second is recorded, the third replayed) and eager ops, in a context of their own."""
-
-    def __init__(self):
-        self.context = keel_abi.Context()
-        self.context.load_plugin(PLUGIN)
-        self.module = self.context.parse(TEXT)
-
-    def run(self):
-        """The error, or None."""
-        try:
-            plan = self.module.session("vulkan", level=0).prepare()
-            for _ in range(4):
-                np.testing.assert_array_equal(plan.run(X, INDEX)[0], WANT)
-            there = self.context.array(X).to("vulkan")
-            y, = self.context.bind("vulkan", "add").arrays(there, there)
-            np.testing.assert_array_equal(y.numpy(), 2 * X)
-        except keel_abi.KeelError as e:
-            return str(e)
-        return None
-
-    def check_cpu(self):
-        np.testing.assert_array_equal(self.context.apply("cpu", "add", X, X), 2 * X)
+def new_program():
+    return DeviceProgram("vulkan", PLUGIN)
 
 
 def each_call_fails(driver, code, check):
     """The program with the first, second ... call failing, until none fails: check(function, error, program)."""
-    assert Program().run() is None
+    assert new_program().run() is None
     gc.collect()
     alive = driver.alive()
     for number in range(1, 1000):
         driver.fail("", number, code)
-        program = Program()
+        program = new_program()
         error, function = program.run(), driver.fired()
         if function:
             check(function, error, program)

@@ -122,7 +122,7 @@ void Triangle(Op& op) {
   const keel_tensor y = op.Out(0);
   const int64_t count = keel_count(&y);
   op.Add("move", "triangle_" + Width(y), Blocks(count), {0, op.Result()},
-         {count, DimFromEnd(y, 2), DimFromEnd(y, 1), op.Int("k"), op.Int("upper") != 0});
+         {count, dim_from_end(y, 2), dim_from_end(y, 1), op.Int("k"), op.Int("upper") != 0});
 }
 
 // Piece i of the whole is `outer` rows; it begins at element `start` of the whole's first row.

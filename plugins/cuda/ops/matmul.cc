@@ -25,21 +25,18 @@ void Encode(Op& op, const Product& p, std::vector<uint32_t> uses) {
 
 // Strides of t in the batch dims of c: 0 where it has one entry or no dim.
 std::vector<int64_t> BatchStrides(const keel_tensor& t, const keel_tensor& c) {
-  int64_t of[KEEL_MAX_RANK];
-  row_major(t, of);
-  std::vector<int64_t> strides(static_cast<size_t>(c.ndim - 2), 0);
-  for (int d = 0; d < t.ndim - 2; d++)
-    if (t.shape[d] != 1) strides[static_cast<size_t>(d + c.ndim - t.ndim)] = of[d];
-  return strides;
+  int64_t strides[KEEL_MAX_RANK];
+  broadcast_strides(t, c, strides);
+  return {strides, strides + c.ndim - 2};
 }
 
 void Matmul(Op& op) {
   const keel_tensor a = op.In(0), b = op.In(1), c = op.Out(0);
   const bool ta = op.Int("ta"), tb = op.Int("tb");
   Product p;
-  p.rows = DimFromEnd(c, 2), p.columns = DimFromEnd(c, 1), p.inner = DimFromEnd(a, ta ? 2 : 1);
-  p.a_row = ta ? 1 : DimFromEnd(a, 1), p.a_inner = ta ? DimFromEnd(a, 1) : 1;
-  p.b_inner = tb ? 1 : DimFromEnd(b, 1), p.b_column = tb ? DimFromEnd(b, 1) : 1;
+  p.rows = dim_from_end(c, 2), p.columns = dim_from_end(c, 1), p.inner = dim_from_end(a, ta ? 2 : 1);
+  p.a_row = ta ? 1 : dim_from_end(a, 1), p.a_inner = ta ? dim_from_end(a, 1) : 1;
+  p.b_inner = tb ? 1 : dim_from_end(b, 1), p.b_column = tb ? dim_from_end(b, 1) : 1;
   p.bias = 0;
   p.batches = product(c.shape, c.shape + c.ndim - 2);
   p.sizes.assign(c.shape, c.shape + c.ndim - 2);

@@ -11,7 +11,8 @@
 
 namespace keel_cuda {
 
-using keel::plugin::Guarded, keel::plugin::product, keel::plugin::row_major;
+using keel::plugin::broadcast_strides, keel::plugin::dim_from_end, keel::plugin::Guarded,
+    keel::plugin::product, keel::plugin::row_major;
 using Impls = std::vector<keel_impl>;
 Impls ElementwiseImpls();
 Impls FusedImpls();
@@ -32,8 +33,6 @@ inline bool IsFloat(const keel_tensor& t) {
 }
 // "b32": kernels that move elements need only their width.
 inline std::string Width(const keel_tensor& t) { return "b" + std::to_string(t.dtype.bits); }
-// A dim counted from the end: 1 is the last.
-inline int64_t DimFromEnd(const keel_tensor& t, int from_end) { return t.shape[t.ndim - from_end]; }
 
 // A tensor viewed as [outer, size, inner] around an axis.
 struct Lines {

@@ -35,8 +35,8 @@ void Attention(Op& op) {
   const keel_tensor q = op.In(0), v = op.In(2), y = op.Out(0);
   const double scale = op.Float("scale");
   AttentionNumbers n = {};
-  n.rows = dim_from_end(y, 2), n.columns = dim_from_end(v, 2), n.depth = dim_from_end(q, 1),
-  n.width = dim_from_end(y, 1);
+  n.rows = dim_from_end<uint32_t>(y, 2), n.columns = dim_from_end<uint32_t>(v, 2),
+  n.depth = dim_from_end<uint32_t>(q, 1), n.width = dim_from_end<uint32_t>(y, 1);
   n.scale = BitsOf(q, scale == 0 ? 1 / std::sqrt(static_cast<double>(n.depth)) : scale);
   n.rank = static_cast<uint32_t>(y.ndim - 2);
   n.heads = Product32(y.shape, y.shape + n.rank);

@@ -39,9 +39,10 @@ void Matmul(Op& op) {
   const keel_tensor a = op.In(0), b = op.In(1), c = op.Out(0);
   const bool ta = op.Int("ta"), tb = op.Int("tb");
   ProductNumbers n{};
-  n.rows = dim_from_end(c, 2), n.columns = dim_from_end(c, 1), n.inner = dim_from_end(a, ta ? 2 : 1);
-  n.a_row = ta ? 1 : dim_from_end(a, 1), n.a_inner = ta ? dim_from_end(a, 1) : 1;
-  n.b_inner = tb ? 1 : dim_from_end(b, 1), n.b_column = tb ? dim_from_end(b, 1) : 1;
+  n.rows = dim_from_end<uint32_t>(c, 2), n.columns = dim_from_end<uint32_t>(c, 1),
+  n.inner = dim_from_end<uint32_t>(a, ta ? 2 : 1);
+  n.a_row = ta ? 1 : dim_from_end<uint32_t>(a, 1), n.a_inner = ta ? dim_from_end<uint32_t>(a, 1) : 1;
+  n.b_inner = tb ? 1 : dim_from_end<uint32_t>(b, 1), n.b_column = tb ? dim_from_end<uint32_t>(b, 1) : 1;
   n.rank = static_cast<uint32_t>(c.ndim - 2);
   n.batches = Product32(c.shape, c.shape + n.rank);
   for (uint32_t i = 0; i < n.rank; i++) n.sizes[i] = static_cast<uint32_t>(c.shape[i]);
