@@ -88,7 +88,7 @@ typedef struct keel_tensor {
   int32_t ndim;             /* 0 to KEEL_MAX_RANK */
   keel_dtype dtype;
   int64_t* shape KEEL_COUNT(ndim);                 /* -1: not known */
-  KEEL_NULLABLE int64_t* strides KEEL_COUNT(ndim); /* in elements; NULL: row-major. Packed dtypes are */
+  KEEL_NULLABLE int64_t* strides KEEL_COUNT(ndim); /* in elements; NULL: row-major, needed if packed */
   uint64_t byte_offset;
 } keel_tensor;
 KEEL_SEALED(keel_tensor, byte_offset);

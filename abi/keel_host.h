@@ -1,11 +1,10 @@
 /* keel_host.h: the host table: the functions that Keel offers a plugin. Part of keel_plugin.h.
  *
- * A plugin gets the table from keel_device.open and in the calls that need it; it
- * stays valid, and nothing of ours is linked. The graph of a pass or an importer is a
- * keel_edit; the node of match and prepare is a keel_node. Both are valid during the call of the plugin that
- * received them, on its thread. The rules of keel_handle.h for parameters hold here too: NULL is an error
- * except for parameters marked KEEL_NULLABLE, inputs are borrowed for the call. Text and lists from Keel are
- * borrowed. */
+ * A plugin gets the table from keel_device.open and in calls that need it; the table stays valid. A plugin
+ * links nothing of ours. The graph of a pass or an importer is a keel_edit; the node of match and prepare is
+ * a keel_node. Both are valid during the call of the plugin that received them, on its thread. The rules of
+ * keel_handle.h for parameters hold here too: NULL is an error except for parameters marked KEEL_NULLABLE,
+ * inputs are borrowed for the call. Text and lists from Keel are borrowed. */
 #ifndef KEEL_HOST_H
 #define KEEL_HOST_H
 #include "keel_base.h"
