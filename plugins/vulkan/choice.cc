@@ -29,6 +29,18 @@ std::string Lacks(const Api& api, VkPhysicalDevice device, const VkPhysicalDevic
 
 bool IsSoftware(const VkPhysicalDeviceProperties& p) { return p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
+bool HasSubgroups(VkPhysicalDevice device) {
+  auto ids =
+      Typed<VkPhysicalDeviceVulkan11Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
+  auto properties = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+  properties.pNext = &ids;
+  vk().GetPhysicalDeviceProperties2(device, &properties);
+  const VkSubgroupFeatureFlags needed = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
+                                        VK_SUBGROUP_FEATURE_BALLOT_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+  return !settings().no_subgroups && (ids.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+         (ids.subgroupSupportedOperations & needed) == needed;
+}
+
 keel::plugin::Identity IdentityOf(const Api& api, VkPhysicalDevice device) {
   auto ids = Typed<VkPhysicalDeviceIDProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
   auto properties = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
@@ -74,22 +86,6 @@ std::string ListDevices(Api* api) {
   if (!api->devices.empty()) return Select(api);
   return n ? why : "libvulkan found no driver with a device; install the GPU's Vulkan driver";
 }
-
-namespace {
-
-bool HasSubgroups(VkPhysicalDevice device) {
-  auto ids =
-      Typed<VkPhysicalDeviceVulkan11Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
-  auto properties = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
-  properties.pNext = &ids;
-  vk().GetPhysicalDeviceProperties2(device, &properties);
-  const VkSubgroupFeatureFlags needed = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
-                                        VK_SUBGROUP_FEATURE_BALLOT_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
-  return !settings().no_subgroups && (ids.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-         (ids.subgroupSupportedOperations & needed) == needed;
-}
-
-}  // namespace
 
 Optional OptionalFeatures(VkPhysicalDevice device) {
   const Features f(vk(), device);

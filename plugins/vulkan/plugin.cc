@@ -24,9 +24,9 @@ keel_rc Info(const keel_host*, uint32_t i, keel_device_info* out) {
 const Impls& AllImpls() {
   static const Impls impls = [] {
     Impls all;
-    for (auto family :
-         {ElementwiseImpls(), MatmulImpls(), ReduceImpls(), LineImpls(), GatherImpls(), ScatterImpls(),
-          NormImpls(), CopyImpls(), NumberImpls(), PoolImpls(), ConvImpls(), AttentionImpls()})
+    for (auto family : {ElementwiseImpls(), MatmulImpls(), ReduceImpls(), LineImpls(), GatherImpls(),
+                        ScatterImpls(), NormImpls(), CopyImpls(), NumberImpls(), PoolImpls(), ConvImpls(),
+                        AttentionImpls(), StorageImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();

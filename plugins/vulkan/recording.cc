@@ -72,9 +72,9 @@ void Relocate(keel_queue q, keel_recording r, const uint64_t* table) {
     vk().CmdUpdateBuffer(q->open, buffer, TableOffset() + at, std::min(kMostUpdate, bytes - at),
                          reinterpret_cast<const char*>(table) + at);
   q->Barrier();
-  constexpr size_t kMostGroups = 65535;  // on every driver; the shader has a grid stride
-  const size_t groups = std::min((r->relocations.size() + 63) / 64, kMostGroups);
-  EncodeDispatch(q->device, q->open, r->relocate, {&r->memory.address, 1}, static_cast<uint32_t>(groups));
+  // At most what every driver takes; the shader has a grid stride.
+  const auto groups = static_cast<uint32_t>(std::min<size_t>((r->relocations.size() + 63) / 64, 65535));
+  EncodeDispatch(q->device, q->open, r->relocate, {&r->memory.address, 1}, groups);
   q->Barrier();
 }
 

@@ -1,8 +1,12 @@
 // copy.cc: ops that move elements: a strided copy from the operand to the result, or several.
+#include "sdk/plugin/views.h"
+
 #include "op.h"
 
 namespace keel_cuda {
 namespace {
+
+using namespace keel::plugin;
 
 struct Copies {
   int64_t count = 1, x_start = 0, y_start = 0;
@@ -28,65 +32,17 @@ struct Copies {
 void Encode(Op& op, uint32_t from, uint32_t to, const keel_tensor& like, const Copies& copies) {
   op.Add("move", "copy_" + Width(like), Blocks(copies.count), {from, to}, copies.Numbers());
 }
-// Fills the result's dims; strides of the operand by dim of the result.
-void EncodeView(Op& op, int64_t start, const int64_t* strides) {
+template <View (*VIEW)(keel::plugin::Node&)>
+void Copy(Op& op) {
   const keel_tensor y = op.Out(0);
   int64_t of_y[KEEL_MAX_RANK];
   row_major(y, of_y);
+  const View view = VIEW(op);
+  op.work.copies = VIEW == keel::plugin::whole;
   Copies copies;
-  copies.x_start = start;
-  for (int i = 0; i < y.ndim; i++) copies.Add(y.shape[i], strides[i], of_y[i]);
+  copies.x_start = view.start;
+  for (int i = 0; i < y.ndim; i++) copies.Add(y.shape[i], view.strides[i], of_y[i]);
   Encode(op, 0, op.Result(), y, copies);
-}
-
-void Whole(Op& op) {
-  int64_t strides[KEEL_MAX_RANK];
-  row_major(op.Out(0), strides);
-  op.work.copies = true;
-  EncodeView(op, 0, strides);
-}
-void Fill(Op& op) {
-  const int64_t strides[KEEL_MAX_RANK] = {};
-  EncodeView(op, 0, strides);
-}
-
-void Transpose(Op& op) {
-  const auto perm = op.List("perm");
-  int64_t of_x[KEEL_MAX_RANK], strides[KEEL_MAX_RANK] = {};
-  row_major(op.In(0), of_x);
-  for (size_t i = 0; i < perm.size(); i++) strides[i] = of_x[perm[i]];
-  EncodeView(op, 0, strides);
-}
-
-void Broadcast(Op& op) {
-  const keel_tensor x = op.In(0), y = op.Out(0);
-  int64_t of_x[KEEL_MAX_RANK], strides[KEEL_MAX_RANK] = {};
-  row_major(x, of_x);
-  for (int i = 0; i < x.ndim; i++)
-    if (x.shape[i] != 1) strides[y.ndim - x.ndim + i] = of_x[i];
-  EncodeView(op, 0, strides);
-}
-
-void Slice(Op& op) {
-  const auto start = op.List("start"), step = op.List("step");
-  int64_t of_x[KEEL_MAX_RANK], strides[KEEL_MAX_RANK] = {}, first = 0;
-  row_major(op.In(0), of_x);
-  for (size_t i = 0; i < start.size(); i++) {
-    first += start[i] * of_x[i];
-    strides[i] = step[i] * of_x[i];
-  }
-  EncodeView(op, first, strides);
-}
-
-void Reverse(Op& op) {
-  const keel_tensor x = op.In(0);
-  int64_t strides[KEEL_MAX_RANK], first = 0;
-  row_major(x, strides);
-  for (int64_t axis : op.List("axes")) {
-    first += (x.shape[axis] - 1) * strides[axis];
-    strides[axis] = -strides[axis];
-  }
-  EncodeView(op, first, strides);
 }
 
 // Each dim becomes two: how often, and the operand's.
@@ -154,17 +110,17 @@ void Split(Op& op) {
 
 Impls CopyImpls() {
   constexpr const char* kCopy = "copy by strides";
-  return {Row<Transpose>("transpose", nullptr, kCopy),
-          Row<Broadcast>("broadcast_to", nullptr, kCopy),
-          Row<Slice>("slice", nullptr, kCopy),
-          Row<Reverse>("reverse", nullptr, kCopy),
-          Row<Fill>("fill", nullptr, kCopy),
+  return {Row<Copy<transposed>>("transpose", nullptr, kCopy),
+          Row<Copy<broadcast>>("broadcast_to", nullptr, kCopy),
+          Row<Copy<sliced>>("slice", nullptr, kCopy),
+          Row<Copy<reversed>>("reverse", nullptr, kCopy),
+          Row<Copy<repeated>>("fill", nullptr, kCopy),
           Row<Tile>("tile", nullptr, kCopy),
           Row<Pad>("pad", nullptr, kCopy),
           Row<Triangle>("triangle", nullptr, "triangle"),
-          Row<Whole>("identity", nullptr, "copy", KEEL_IMPL_INPLACE),
-          Row<Whole>("stop_gradient", nullptr, "copy", KEEL_IMPL_INPLACE),
-          Row<Whole>("reshape", nullptr, "copy", KEEL_IMPL_INPLACE),
+          Row<Copy<whole>>("identity", nullptr, "copy", KEEL_IMPL_INPLACE),
+          Row<Copy<whole>>("stop_gradient", nullptr, "copy", KEEL_IMPL_INPLACE),
+          Row<Copy<whole>>("reshape", nullptr, "copy", KEEL_IMPL_INPLACE),
           Row<Concat>("concat", nullptr, kCopy),
           Row<Split>("split", nullptr, kCopy)};
 }

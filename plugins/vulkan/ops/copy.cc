@@ -1,15 +1,15 @@
 // copy.cc: ops that move elements: the result's dims are read from the operand by strides; concat and split.
+#include "sdk/plugin/views.h"
+
 #include "shader_op.h"
 
 namespace vulkan {
 namespace {
 
+using namespace keel::plugin;
+
 enum Mode : uint32_t { kView, kTile, kPad, kTriangle };  // shaders/copy.comp
 
-struct View {  // of the operand, in the dims of the result
-  int64_t start = 0;
-  int64_t strides[KEEL_MAX_RANK] = {};
-};
 struct CopyNumbers {
   uint32_t count = 0, rank = 0;
   int32_t start = 0;
@@ -34,62 +34,15 @@ void Finish(Op& op, Mode mode, CopyNumbers& n) {
   op.work.Threads(n.count);
   op.work.pipeline = op.Movement("copy", y, {mode});
 }
-void FinishView(Op& op, const View& view) {
+template <View (*VIEW)(keel::plugin::Node&)>
+void Copy(Op& op) {
   const keel_tensor y = op.Out(0);
+  const View view = VIEW(op);
+  op.work.copies = VIEW == keel::plugin::whole;
   CopyNumbers n;
   n.start = static_cast<int32_t>(view.start);
   for (int i = 0; i < y.ndim; i++) n.Add(y.shape[i], view.strides[i]);
   Finish(op, kView, n);
-}
-
-void Copy(Op& op) {
-  View view;
-  row_major(op.Out(0), view.strides);
-  op.work.copies = true;
-  FinishView(op, view);
-}
-void Fill(Op& op) { FinishView(op, {}); }
-
-void Transpose(Op& op) {
-  const auto perm = op.List("perm");
-  int64_t strides[KEEL_MAX_RANK];
-  row_major(op.In(0), strides);
-  View view;
-  for (size_t i = 0; i < perm.size(); i++) view.strides[i] = strides[perm[i]];
-  FinishView(op, view);
-}
-
-void Broadcast(Op& op) {
-  const keel_tensor x = op.In(0), y = op.Out(0);
-  int64_t strides[KEEL_MAX_RANK];
-  row_major(x, strides);
-  View view;
-  for (int i = 0; i < x.ndim; i++)
-    if (x.shape[i] != 1) view.strides[y.ndim - x.ndim + i] = strides[i];
-  FinishView(op, view);
-}
-
-void Slice(Op& op) {
-  const auto start = op.List("start"), step = op.List("step");
-  int64_t strides[KEEL_MAX_RANK];
-  row_major(op.In(0), strides);
-  View view;
-  for (size_t i = 0; i < start.size(); i++) {
-    view.start += start[i] * strides[i];
-    view.strides[i] = step[i] * strides[i];
-  }
-  FinishView(op, view);
-}
-
-void Reverse(Op& op) {
-  const keel_tensor x = op.In(0);
-  View view;
-  row_major(x, view.strides);
-  for (int64_t axis : op.List("axes")) {
-    view.start += (x.shape[axis] - 1) * view.strides[axis];
-    view.strides[axis] = -view.strides[axis];
-  }
-  FinishView(op, view);
 }
 
 // Numbers with the dims of the result and the strides of the operand, not merged.
@@ -125,8 +78,7 @@ void Pad(Op& op) {
 
 void Triangle(Op& op) {
   CopyNumbers n = Dims(op);
-  const int64_t k = op.Int("k"), bound = INT32_MAX;
-  n.start = static_cast<int32_t>(k > bound ? bound : k < -bound ? -bound : k);
+  n.start = static_cast<int32_t>(std::clamp<int64_t>(op.Int("k"), -INT32_MAX, INT32_MAX));
   n.a[0] = op.Int("upper") != 0;
   Finish(op, kTriangle, n);
 }
@@ -152,17 +104,17 @@ void Split(Op& op) { Pieces(op, op.In(0), 1); }
 
 Impls CopyImpls() {
   constexpr const char *kCopy = "copy by strides", *kPiece = "copy of pieces";
-  return {MovementRow<Transpose>("transpose", kCopy),
-          MovementRow<Broadcast>("broadcast_to", kCopy),
-          MovementRow<Slice>("slice", kCopy),
-          MovementRow<Reverse>("reverse", kCopy),
-          MovementRow<Fill>("fill", kCopy),
+  return {MovementRow<Copy<transposed>>("transpose", kCopy),
+          MovementRow<Copy<broadcast>>("broadcast_to", kCopy),
+          MovementRow<Copy<sliced>>("slice", kCopy),
+          MovementRow<Copy<reversed>>("reverse", kCopy),
+          MovementRow<Copy<repeated>>("fill", kCopy),
           MovementRow<Tile>("tile", kCopy),
           MovementRow<Pad>("pad", kCopy),
           MovementRow<Triangle>("triangle", kCopy),
-          MovementRow<Copy>("identity", "copy", KEEL_IMPL_INPLACE),
-          MovementRow<Copy>("stop_gradient", "copy", KEEL_IMPL_INPLACE),
-          MovementRow<Copy>("reshape", "copy", KEEL_IMPL_INPLACE),
+          MovementRow<Copy<whole>>("identity", "copy", KEEL_IMPL_INPLACE),
+          MovementRow<Copy<whole>>("stop_gradient", "copy", KEEL_IMPL_INPLACE),
+          MovementRow<Copy<whole>>("reshape", "copy", KEEL_IMPL_INPLACE),
           MovementRow<Concat>("concat", kPiece),
           MovementRow<Split>("split", kPiece)};
 }

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include <keel/storage.hpp>
+
 #include "node.h"
 #include "plugins/vulkan/spirv/kernel.h"
 #include "sdk/plugin/strides.h"
@@ -17,12 +19,12 @@ using keel_spirv::KernelSpec;
 constexpr uint64_t kElements = 4;  // of a thread: 1 takes a third longer on lavapipe
 
 const char* LackOfDtypes(const Optional& has, const Body& body) {
-  for (keel_dt dt : body.dtypes)
-    if (keel::plugin::dtypes_of(dt) == keel::plugin::kNone)
-      return "its shaders do not convert storage dtypes";
-  for (keel_dt dt : body.dtypes)
-    if (const char* why = Lack(has, dt == KEEL_F64, (dt >> 8 & 255) == 8, (dt >> 8 & 255) == 16)) return why;
-  return nullptr;
+  const char* why = nullptr;
+  for (keel_dt dt : body.dtypes) {
+    if (keel::plugin::dtypes_of(dt) == keel::plugin::kNone) return "storage dtypes: see storage.cc";
+    if (!why) why = Lack(has, dt == KEEL_F64, (dt >> 8 & 255) == 8, (dt >> 8 & 255) == 16);
+  }
+  return why;
 }
 
 std::optional<Body> RandomBody(Node& node) {
@@ -118,6 +120,7 @@ keel_rc PrepareKernel(keel_dev d, const keel_host* host, const keel_node* of, ke
 }  // namespace
 
 const char* LackOfElementwise(const Optional& has, const char* op, keel_dt dtype) {
+  if (keel::is_storage(dtype)) return Lack(has, false, true, false);
   const KernelSpec spec = std::string_view(op) == "random" ? keel_spirv::RandomSpec("random.uniform", dtype)
                                                            : keel_spirv::OneOpSpec(op, dtype);
   if (const char* why = LackOfDtypes(has, spec.body)) return why;

@@ -20,7 +20,11 @@ void Iota(Op& op) {
   const Lines lines(op.Out(0), op.Int("axis"));
   Make(op, kIota, 0, lines.size, lines.inner, 8);
 }
-void Dim(Op& op) { Make(op, kNumber, BitsOfInteger(op.Out(0), op.Int("of")), 1, 1, 8); }
+void Dim(Op& op) {
+  const keel_tensor y = op.Out(0);
+  const int64_t of = op.Int("of");
+  Make(op, kNumber, IsFloat(y) ? BitsOf(y, static_cast<double>(of)) : static_cast<uint64_t>(of), 1, 1, 8);
+}
 void OneHot(Op& op) {
   const Lines lines(op.Out(0), op.Int("axis"));
   Make(op, kOneHot, 0, lines.size, lines.inner, op.In(0).dtype.bits / 8u);

@@ -1,10 +1,6 @@
 // shader_op.cc: see shader_op.h.
 #include "shader_op.h"
 
-#include <bit>
-#include <cmath>
-#include <limits>
-
 namespace vulkan {
 namespace {
 
@@ -35,8 +31,6 @@ int32_t Match(keel_dev d, const keel_host* host, const keel_node* node,
   }
   return !op.rc;
 }
-
-bool IsSigned(const keel_tensor& t) { return t.dtype.code == (KEEL_I32 & 255); }
 
 }  // namespace
 
@@ -80,25 +74,6 @@ int32_t MatchNumbers(keel_dev d, const keel_host* host, const keel_node* node) {
 }
 int32_t MatchWidths(keel_dev d, const keel_host* host, const keel_node* node) {
   return Match(d, host, node, LackOfWidth);
-}
-
-uint64_t BitsOf(const keel_tensor& t, double value) {
-  if (!IsFloat(t)) return static_cast<uint64_t>(static_cast<int64_t>(value));
-  return t.dtype.bits == 64 ? std::bit_cast<uint64_t>(value)
-                            : std::bit_cast<uint32_t>(static_cast<float>(value));
-}
-uint64_t BitsOfInteger(const keel_tensor& t, int64_t value) {
-  if (keel_dt_of(&t) == KEEL_BOOL) return value != 0;
-  return IsFloat(t) ? BitsOf(t, static_cast<double>(value)) : static_cast<uint64_t>(value);
-}
-uint64_t LowestBits(const keel_tensor& t) {
-  if (IsFloat(t)) return BitsOf(t, -std::numeric_limits<double>::infinity());
-  return IsSigned(t) ? ~uint64_t{0} << (t.dtype.bits - 1) : 0;
-}
-uint64_t HighestBits(const keel_tensor& t) {
-  if (IsFloat(t)) return BitsOf(t, std::numeric_limits<double>::infinity());
-  if (keel_dt_of(&t) == KEEL_BOOL) return 1;
-  return ~uint64_t{0} >> (64 - t.dtype.bits + IsSigned(t));
 }
 
 }  // namespace vulkan

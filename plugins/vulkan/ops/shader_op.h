@@ -4,20 +4,17 @@
 #include <string>
 
 #include "node.h"
+#include "sdk/plugin/numbers.h"
 
 namespace vulkan {
 
-inline constexpr const char* kAllTypes = "T=bool|i8|i16|i32|i64|u8|u16|u32|u64|f16|bf16|f32|f64";
-inline constexpr const char* kNumTypes = "T=i8|i16|i32|i64|u8|u16|u32|u64|f16|bf16|f32|f64";
-inline constexpr const char* kFloatTypes = "T=f16|bf16|f32|f64";
+using keel::plugin::kAllTypes, keel::plugin::kFloatTypes, keel::plugin::kNumTypes;
 
 inline uint32_t Count32(const keel_tensor& t) { return static_cast<uint32_t>(keel_count(&t)); }
 inline uint32_t Product32(const int64_t* begin, const int64_t* end) {
   return static_cast<uint32_t>(product(begin, end));
 }
-inline bool IsFloat(const keel_tensor& t) {
-  return t.dtype.code == (KEEL_F32 & 255) || t.dtype.code == (KEEL_BF16 & 255);
-}
+inline bool IsFloat(const keel_tensor& t) { return keel::plugin::Computed(keel_dt_of(&t)).floating; }
 
 // A tensor viewed as [outer, size, inner] around an axis.
 struct Lines {
@@ -72,10 +69,13 @@ int32_t MatchNumbers(keel_dev d, const keel_host* host, const keel_node* node);
 int32_t MatchWidths(keel_dev d, const keel_host* host, const keel_node* node);
 
 // Values as elements.glsl's from_bits takes them, for elements of t.
-uint64_t BitsOf(const keel_tensor& t, double value);
-uint64_t BitsOfInteger(const keel_tensor& t, int64_t value);
-uint64_t LowestBits(const keel_tensor& t);
-uint64_t HighestBits(const keel_tensor& t);
+inline uint64_t BitsOf(const keel_tensor& t, double value) {
+  return keel::plugin::bits_of_number(keel_dt_of(&t), value);
+}
+inline uint64_t LowestBits(const keel_tensor& t) {
+  return BitsOf(t, keel_dt_of(&t) == KEEL_BOOL ? 0 : -HUGE_VAL);
+}
+inline uint64_t HighestBits(const keel_tensor& t) { return BitsOf(t, HUGE_VAL); }
 
 template <void (*FILL)(Op&)>
 keel_rc Prepared(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
