@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "cli/data/crashing.h"
 #include "cli/data/load.h"
 #include "cli/exit.h"
 #include "cli/show/print.h"
@@ -70,9 +71,21 @@ void print_plugin(const Json& p) {
              reason.empty() ? "" : "\n           " + reason);
 }
 
+// Files tried, and the verdict on each.
+Json plugin_files(const keel::Context& context, const std::map<std::string, std::string>& crashing) {
+  Json files = facts(context, "plugins");
+  for (Json& file : files)
+    if (auto found = crashing.find(plugin_name(cell(file["path"]))); found != crashing.end()) {
+      file["verdict"] = "crashed";
+      file["reason"] = "a process that loads it and counts its devices " + found->second;
+    }
+  return files;
+}
+
 int doctor_command(const Args& args) {
+  const auto crashing = skip_crashing_plugins(args);  // before anything is loaded here
   keel::Context context = open_context(args);
-  Json plugins = facts(context, "plugins"), devices = facts(context, "devices"), host = machine();
+  Json plugins = plugin_files(context, crashing), devices = facts(context, "devices"), host = machine();
   std::vector<std::string> passes;
   for (const Json& p : facts(context, "passes")) passes.push_back(cell(p.at("name")));
   std::string library = keel_version();

@@ -64,10 +64,24 @@ def test_files_that_are_not_loaded(keel, mistaken, right, wrong, file, why):
     assert 'no device "queue_device"' in error and f"{file} was not loaded: " in error and why in error
 
 
+@pytest.mark.parametrize("does, how", [
+    ("*(volatile int*)0 = 1", "crashes: Segmentation fault"),
+    ("int raise(int); raise(14)", "does not return within 30 s"),  # the alarm, at once
+    ("exit(3)", "exits with code 3"),
+])
+def test_plugins_that_end_the_process(keel, mistaken, does, how):
+    entry = "KEEL_PLUGIN(plugin)"
+    mistaken(entry, f"__attribute__((constructor)) static void at_load(void) {{ {does}; }}\n{entry}")
+    shown = keel("doctor").out
+    assert "  crashed  " in shown and f"a process that loads it and counts its devices {how}" in shown
+    assert "devices    cpu:0" in shown
+
+
 @pytest.mark.parametrize("right, wrong, said", [
     ("kind ? memory : NULL", "kind == 3 ? memory : NULL", "of kind 1 (STAGING)"),
     ("*out = q;", "*out = NULL;", "queue_open returned no queue of kind 0"),
     ("*ticket = q->encoded;", "*ticket = 0;", "submit returned no ticket; tickets begin at 1"),
+    ("*ticket = q->encoded;", "*ticket = 1;", "submit returned ticket 1 after 1; the tickets of a queue grow"),
 ])
 def test_functions_that_give_nothing(keel, mistaken, right, wrong, said):
     mistaken(right, wrong)

@@ -416,6 +416,10 @@ absl::StatusOr<uint64_t> Encoder::Submit() {
   uint64_t ticket = 0, closed = batch();
   RETURN_IF_ERROR(device_.Finish(call, device_.table().submit(handle(), &ticket), "submit"));
   if (!ticket) return Internal("device ", device_.name(), ": submit returned no ticket; tickets begin at 1");
+  const uint64_t before = std::exchange(device_.queues_[queue_].ticket, ticket);
+  if (ticket <= before)
+    return Internal("device ", device_.name(), ": submit returned ticket ", ticket, " after ", before,
+                    "; the tickets of a queue grow");
   device_.queues_[queue_].launches = 0;
   device_.AddTicket(queue_, ticket);
   return closed;

@@ -152,6 +152,7 @@ class Accelerator : public SegmentSource,
     std::atomic<uint64_t> done{0};    // the last batch known to be done
     std::atomic<uint64_t> waited{0};  // the last batch that the host waited for
     size_t launches = 0;              // in the open batch; guarded by mutex
+    uint64_t ticket = 0;              // the device's last; guarded by mutex
     Mutex tickets_mutex;
     std::deque<Pending> tickets;  // the device's, of the batches after `done`, without the open one
   };

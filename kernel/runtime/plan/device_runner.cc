@@ -301,6 +301,11 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
     if (encoded)
       status = Reword(status, absl::StrCat(status.message(), ", before device ", device_.name(),
                                            " had finished the work"));
+    if (encoded && limit_ && limit_->Over())
+      status =
+          Annotate(status, kErrorHint,
+                   "raise the option \"timeout_ms\"; if the work never ends, the fault is in the device's "
+                   "plugin or driver");
   }
   outcome_.reset();
   limit_.reset();
