@@ -32,6 +32,11 @@ absl::Status RequireExpr(const Expr& e, const CheckDef& check, Env& env) {
     RETURN_IF_ERROR(RequireExpr(e.parts[0], check, env));
     return RequireExpr(e.parts[1], check, env);
   }
+  if (e.kind == Expr::kBinary && e.op == BinOp::kOr) {
+    bool first = false;
+    RETURN_IF_ERROR(EvalBool(e.parts[0], env, &first));
+    return first ? absl::OkStatus() : RequireExpr(e.parts[1], check, env);
+  }
   Truth truth = Truth::kUnknown;
   if (e.kind == Expr::kBinary && e.op >= BinOp::kEq && e.op <= BinOp::kGe) {
     Val a, b;
