@@ -24,7 +24,7 @@ const Impls& AllImpls() {
   static const Impls impls = [] {
     Impls all;
     for (auto family : {ElementwiseImpls(), FusedImpls(), CopyImpls(), GatherImpls(), NumberImpls(),
-                        ReduceImpls(), MatmulImpls(), LineImpls(), ScatterImpls()})
+                        ReduceImpls(), MatmulImpls(), LineImpls(), ScatterImpls(), PoolImpls(), ConvImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();
@@ -32,8 +32,7 @@ const Impls& AllImpls() {
 }
 
 // Ops that need a kernel; other ops without one run as their bodies.
-constexpr std::string_view kMissing[] = {"avg_pool", "conv",           "conv_grad_w", "conv_grad_x",
-                                         "max_pool", "max_pool_index", "top_k"};
+constexpr std::string_view kMissing[] = {"top_k"};
 const char* Lacks(uint32_t, const char* op, keel_dt) {
   const bool missing = std::ranges::find(kMissing, op) != std::end(kMissing);
   return missing ? "the plugin cuda has no kernel for it yet" : nullptr;

@@ -3,12 +3,14 @@
 #ifndef KEEL_PLUGINS_CUDA_COMMON_CUH
 #define KEEL_PLUGINS_CUDA_COMMON_CUH
 
-// A kernel, which the driver knows as keel_NAME. BLOCK_KERNEL: its threads meet at __syncthreads. (tests/cuda/fake/simt.h defines both for the
+// A kernel, which the driver knows as keel_NAME. BLOCK_KERNEL: its threads meet at __syncthreads. (tests/cuda/fake/simt.h defines them for the
 // host's compiler.)
 #if defined(__CUDACC__)
 #define KERNEL(name) \
   extern "C" __global__ void __launch_bounds__(kThreads) keel_##name(const __grid_constant__ KeelArgs args)
 #define BLOCK_KERNEL(name) KERNEL(name)
+// Before a loop over an array that has to stay in registers.
+#define UNROLL _Pragma("unroll")
 #endif
 
 DEVICE u64 address_of(const KeelArgs& args, int i) {

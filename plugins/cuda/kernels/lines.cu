@@ -2,13 +2,7 @@
 #include "args.h"
 #include "scalar.cuh"
 #include "common.cuh"
-
-DEVICE bool is_nan(f32 x) { return x != x; }
-DEVICE bool is_nan(f64 x) { return x != x; }
-template <class T>
-DEVICE bool is_nan(T) {
-  return false;
-}
+#include "numbers.cuh"
 
 template <class S>
 struct Best {

@@ -2,16 +2,10 @@
 #include "args.h"
 #include "scalar.cuh"
 #include "common.cuh"
+#include "numbers.cuh"
 
 constexpr int kTile = 16;
 static_assert(kTile * kTile == kThreads, "a thread computes one result of a tile");
-
-template <class C>
-DEVICE C multiply_add(C a, C b, C c) {
-  return keel_add(keel_mul(a, b), c);
-}
-DEVICE f32 multiply_add(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }
-DEVICE f64 multiply_add(f64 a, f64 b, f64 c) { return fma(a, b, c); }
 
 // Operands a, b, result, bias. Numbers: rows, columns, inner, batches, strides of a (row, inner), of b (inner,
 // column), 1 with bias, rank; then sizes of the batch dims, and strides of a and b there. ops/matmul.cc

@@ -3,30 +3,9 @@
 #include "args.h"
 #include "scalar.cuh"
 #include "common.cuh"
+#include "numbers.cuh"
 
 enum Reduction { kSum, kProduct, kMax, kMin, kMean };  // ops/reduce.cc
-
-// The least and the greatest of a computed type.
-template <class C>
-struct Ends {
-  static DEVICE C least() { return is_signed<C>() ? (C)((u64)1 << (8 * sizeof(C) - 1)) : (C)0; }
-  static DEVICE C greatest() { return (C)~least(); }
-};
-template <>
-struct Ends<bool> {
-  static DEVICE bool least() { return false; }
-  static DEVICE bool greatest() { return true; }
-};
-template <>
-struct Ends<f32> {
-  static DEVICE f32 least() { return __uint_as_float(0xff800000u); }
-  static DEVICE f32 greatest() { return -least(); }
-};
-template <>
-struct Ends<f64> {
-  static DEVICE f64 least() { return (f64)Ends<f32>::least(); }
-  static DEVICE f64 greatest() { return -least(); }
-};
 
 // Integers and bool; floats below.
 template <class C>

@@ -9,24 +9,20 @@ namespace {
 enum Kind : uint32_t { kForward, kImage, kWeights };   // shaders/conv.comp
 enum Mode : uint32_t { kTiles, kThreads, kMendNans };  // shaders/conv.comp
 
-// As shaders/conv.comp reads them; ins and outs: channels of a group.
+// As shaders/conv.comp reads them.
 struct ConvNumbers {
-  uint32_t batches, rows, columns, inner, depth, images, groups, ins, outs, pixels, windows, taps;
-  Window window;
+  uint32_t batches, rows, columns, inner, depth;
+  ConvSizes sizes;
 };
 
-// x [n, channels, image], w [outputs, channels of a group, window], y [n, outputs, places].
 ConvNumbers Sizes(Op& op, Kind kind, const keel_tensor& x, const keel_tensor& w, const keel_tensor& y) {
-  const Window window(op, x, w.shape + 2, y);
-  const auto groups = static_cast<uint32_t>(op.rc ? 1 : op.Int("groups"));
-  auto dim = [](int64_t d) { return static_cast<uint32_t>(d); };
+  const ConvSizes s(op, x, w, y);
   ConvNumbers n{};
-  n.images = dim(x.shape[0]), n.groups = groups, n.ins = dim(w.shape[1]), n.outs = dim(w.shape[0]) / groups;
-  n.pixels = window.pixels(), n.windows = window.windows(), n.taps = window.taps(), n.window = window;
-  n.batches = kind == kWeights ? n.groups : n.images * n.groups;
-  n.rows = kind == kImage ? n.ins : n.outs;
-  n.columns = kind == kForward ? n.windows : kind == kImage ? n.pixels : n.ins * n.taps;
-  n.inner = kind == kForward ? n.ins * n.taps : kind == kImage ? n.outs * n.taps : n.images * n.windows;
+  n.sizes = s;
+  n.batches = kind == kWeights ? s.groups : s.images * s.groups;
+  n.rows = kind == kImage ? s.ins : s.outs;
+  n.columns = kind == kForward ? s.windows : kind == kImage ? s.pixels : s.ins * s.taps;
+  n.inner = kind == kForward ? s.ins * s.taps : kind == kImage ? s.outs * s.taps : s.images * s.windows;
   return n;
 }
 
@@ -37,9 +33,10 @@ void Launch(Op& op, Kind kind, Mode mode, ConvNumbers n) {
   const Tiles tiles = mode == kTiles ? TilesFor(t, n.rows, n.columns) : Tiles{1, 1};
   const Groups groups = mode == kTiles ? TileGrid(op, tiles, n.rows, n.columns, n.batches)
                                        : ThreadGroups(uint64_t{n.batches} * n.rows * n.columns, 256);
-  const VkPipeline pipeline = op.Numbers("conv", t,
-                                         {tiles.rows, tiles.columns, kind, mode, n.window.IsPoints(),
-                                          n.window.rank, n.window.IsSmall(std::max(n.inner, n.columns))});
+  const VkPipeline pipeline =
+      op.Numbers("conv", t,
+                 {tiles.rows, tiles.columns, kind, mode, n.sizes.window.IsPoints(), n.sizes.window.rank,
+                  IsSmall(n.sizes.window, std::max(n.inner, n.columns))});
   Steps(op, pipeline, groups, n.inner, n.depth, op.work.Add(n));
 }
 
@@ -48,12 +45,12 @@ void Launch(Op& op, Kind kind, Mode mode, ConvNumbers n) {
 RegisterProduct ProductOf(Kind kind, const ConvNumbers& n) {
   RegisterProduct made{.left = 1};
   ProductNumbers& m = made.n;
-  const uint32_t weights = n.ins * n.taps;  // of an output
+  const uint32_t weights = n.sizes.ins * n.sizes.taps;  // of an output
   m.rows = n.rows, m.columns = m.b_inner = n.columns, m.inner = n.inner, m.depth = kTileDepth;
   m.a_row = kind == kForward ? weights : 1, m.a_inner = kind == kForward ? 1 : weights, m.b_column = 1;
-  m.batches = n.batches, m.rank = 2, m.sizes[0] = n.images, m.sizes[1] = n.groups;
-  m.of_a[1] = n.groups > 1 ? n.outs * weights : 0;
-  m.of_b[0] = n.groups * n.inner * n.columns, m.of_b[1] = n.inner * n.columns;
+  m.batches = n.batches, m.rank = 2, m.sizes[0] = n.sizes.images, m.sizes[1] = n.sizes.groups;
+  m.of_a[1] = n.sizes.groups > 1 ? n.sizes.outs * weights : 0;
+  m.of_b[0] = n.sizes.groups * n.inner * n.columns, m.of_b[1] = n.inner * n.columns;
   made.image.results = n.columns;
   return made;
 }
@@ -73,9 +70,9 @@ uint64_t RoundUp(uint64_t n, uint32_t to) { return CeilDiv(n, to) * to; }
 // Copies the image to scratch, behind sums of steps. The product's columns are the copy's cells from the
 // first place of a window to the last one. false: too large to count.
 bool CopyImage(Op& op, const ConvNumbers& n, RegisterProduct& product) {
-  const Window& w = n.window;
+  const Window& w = n.sizes.window;
   const uint64_t bytes = op.In(0).dtype.bits / 8, copies = bytes == 4 ? 2 : 1;
-  Phases copy(w, n.images * n.groups * n.ins, n.inner, copies == 2);
+  Phases copy(w, n.sizes.images * n.sizes.groups * n.sizes.ins, n.inner, copies == 2);
   const uint64_t elements = copies * copy.channels * copy.phases * copy.cells;
   // A thread finds a cell once and copies it in many channels.
   const uint32_t groups = std::min(copy.channels, 16 + copy.channels / kMostIterations * copy.phases);
@@ -91,8 +88,8 @@ bool CopyImage(Op& op, const ConvNumbers& n, RegisterProduct& product) {
   image.image = copy.to_image = RoundUp(op.work.scratch_bytes, 16);
   image.table = copy.to_table = RoundUp(image.image + (elements + kProductSlack) * bytes, 16);
   op.work.scratch_bytes = image.table + 4 * uint64_t{n.inner};
-  const uint32_t of_group = n.ins * copy.phases * copy.cells;
-  product.n.of_b[0] = n.groups * of_group, product.n.of_b[1] = of_group;
+  const uint32_t of_group = n.sizes.ins * copy.phases * copy.cells;
+  product.n.of_b[0] = n.sizes.groups * of_group, product.n.of_b[1] = of_group;
   product.pairs_b = copies == 2;
   product.from_image = 1;
   op.Then(op.Movement("phases", op.In(0), {static_cast<uint32_t>(copies), w.rank, copy.cells < 1 << 20}),
@@ -104,15 +101,16 @@ bool CopyImage(Op& op, const ConvNumbers& n, RegisterProduct& product) {
 // of few cells a row.
 bool Depthwise(Op& op, const ConvNumbers& n) {
   constexpr uint32_t kColumns = 8, kMostCells = 32;
-  const Window& w = n.window;
-  if (op.rc || n.ins != 1 || n.outs != 1 || w.rank != 2 || !n.pixels || !n.taps) return false;
+  const Window& w = n.sizes.window;
+  if (op.rc || n.sizes.ins != 1 || n.sizes.outs != 1 || w.rank != 2 || !n.sizes.pixels || !n.sizes.taps)
+    return false;
   const auto stride = static_cast<uint32_t>(w.stride[1]), dil = static_cast<uint32_t>(w.dil[1]);
   if ((kColumns - 1) * stride + (w.window[1] - 1) * dil >= kMostCells) return false;
   const uint32_t blocks = CeilDiv(w.places[1], kColumns);
   const struct {
     uint32_t count, channels, blocks;
     Window window;
-  } numbers = {n.images * n.groups * w.places[0] * blocks, n.groups, blocks, w};
+  } numbers = {n.sizes.images * n.sizes.groups * w.places[0] * blocks, n.sizes.groups, blocks, w};
   op.work.Set(numbers);
   op.work.Threads(numbers.count);
   op.work.pipeline = op.Numbers("depthwise", op.In(0), {kColumns, w.window[1], stride, dil});
@@ -121,7 +119,7 @@ bool Depthwise(Op& op, const ConvNumbers& n) {
 
 // Whether it was taken: a convolution, or the gradient for x if it is a product of matrices.
 bool InRegisters(Op& op, Kind kind, const ConvNumbers& n) {
-  const bool points = n.window.IsPoints();
+  const bool points = n.sizes.window.IsPoints();
   if (!op.device->is_processor || kind == kWeights || (kind == kImage && !points)) return false;
   const keel_tensor y = op.Out(0);
   if (op.rc || !n.inner || !keel_count(&y)) return false;
@@ -140,7 +138,8 @@ void Convolve(Op& op, Kind kind, const keel_tensor& x, const keel_tensor& w, con
     Launch(op, kind, mode, n);
     if (mode == kThreads) return;
   }
-  if (!n.window.IsPoints() && (kind == kImage || IsPadded(n.window))) Launch(op, kind, kMendNans, n);
+  if (!n.sizes.window.IsPoints() && (kind == kImage || IsPadded(n.sizes.window)))
+    Launch(op, kind, kMendNans, n);
 }
 void Conv(Op& op) { Convolve(op, kForward, op.In(0), op.In(1), op.Out(0)); }
 void ConvGradX(Op& op) { Convolve(op, kImage, op.Out(0), op.In(1), op.In(0)); }

@@ -19,7 +19,7 @@ void Pool(Op& op, Kind kind, uint32_t option) {
   } numbers = {LowestBits(x), Count32(y), window.pixels(), window.windows(), window.taps(), window};
   op.work.Set(numbers);
   op.work.Threads(numbers.count);
-  op.work.pipeline = op.Numbers("pool", x, {kind, option, window.rank, window.IsSmall()});
+  op.work.pipeline = op.Numbers("pool", x, {kind, option, window.rank, IsSmall(window)});
 }
 void MaxPool(Op& op) { Pool(op, kMax, 0); }
 void MaxPoolIndex(Op& op) { Pool(op, kIndex, op.Int("column_major") != 0); }

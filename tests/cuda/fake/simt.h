@@ -14,6 +14,7 @@
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __shared__ static  // blocks run one after another
+#define UNROLL
 
 // Set by the fake driver in each library of kernels.
 extern "C" __attribute__((visibility("default"), weak)) Simt* keel_simt;
