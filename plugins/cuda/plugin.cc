@@ -1,6 +1,4 @@
 // plugin.cc: the device table and the table of impls.
-#include <algorithm>
-
 #include "ops/op.h"
 #include "recording.h"
 #include "sdk/plugin/table.h"
@@ -23,19 +21,13 @@ keel_rc Info(const keel_host*, uint32_t i, keel_device_info* out) {
 const Impls& AllImpls() {
   static const Impls impls = [] {
     Impls all;
-    for (auto family : {ElementwiseImpls(), FusedImpls(), CopyImpls(), GatherImpls(), NumberImpls(),
-                        ReduceImpls(), MatmulImpls(), LineImpls(), ScatterImpls(), PoolImpls(), ConvImpls()})
+    for (auto family :
+         {ElementwiseImpls(), FusedImpls(), CopyImpls(), GatherImpls(), NumberImpls(), ReduceImpls(),
+          MatmulImpls(), LineImpls(), ScatterImpls(), PoolImpls(), ConvImpls(), SortImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();
   return impls;
-}
-
-// Ops that need a kernel; other ops without one run as their bodies.
-constexpr std::string_view kMissing[] = {"top_k"};
-const char* Lacks(uint32_t, const char* op, keel_dt) {
-  const bool missing = std::ranges::find(kMissing, op) != std::end(kMissing);
-  return missing ? "the plugin cuda has no kernel for it yet" : nullptr;
 }
 
 constexpr keel_device kDevice = {
@@ -65,7 +57,7 @@ constexpr keel_device kDevice = {
     .timestamp = Guarded<Timestamp>,
     .segment_wrap = nullptr,
     .segment_unwrap = nullptr,
-    .lacks = Guarded<Lacks>,
+    .lacks = nullptr,
 };
 
 const keel_plugin& Description() {

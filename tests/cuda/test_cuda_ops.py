@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from cuda_build import BUILD, FAKED, PLUGIN
 from compared import ALL, FLOATS, INTEGERS, NUMBERS, TOLERANCE, Against, name, values
+from kernel_cases import check_top_k
 
 import keel
 
 pytestmark = pytest.mark.usefixtures("loaded")
-same = Against("cuda").same
+on = Against("cuda")
+same = on.same
 BINARY = ["add", "sub", "mul", "div", "mod", "rem", "pow", "maximum", "minimum"]
 COMPARE = ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
 MATH = ["sqrt", "rsqrt", "reciprocal", "exp", "log", "log1p", "sin", "cos", "tanh", "erf", "floor", "ceil", "round", "is_nan", "is_inf",
@@ -263,10 +265,26 @@ def test_scatters_of_few(size):
         keel.scatter_nd(keel.array(values(np.float32, 2, 3)), keel.array(np.array([[9]])), keel.array(values(np.float32, 1, 3))).numpy()
 
 
-def test_keel_ops_gives_the_reason_of_what_is_missing():
+def test_every_op_has_a_kernel_or_a_body():
     env = os.environ | FAKED | {"KEEL_PLUGIN_PATH": str(PLUGIN.parent)}
     run = subprocess.run([BUILD / "bin" / "keel", "ops", "-d", "cuda"], capture_output=True, text=True, env=env, timeout=60)
     how = {line.split()[0]: line for line in run.stdout.splitlines()[1:]}
     assert "kernel for each dtype" in how["add"] and "its body: no impl of its own" in how["softmax"], run.stdout + run.stderr
-    assert {op for op, line in how.items() if "missing" in line} == {"top_k"}
-    assert all("missing: the plugin cuda has no kernel for it yet" in line for line in how.values() if "missing" in line)
+    assert [op for op, line in how.items() if "missing" in line] == []
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("dtype", NUMBERS, ids=name)
+def test_top_k(dtype, largest):
+    check_top_k(on, dtype, largest)
+
+
+@pytest.mark.parametrize("shape, k", [((2, 5000), 3), ((1, 4097), 512), ((1, 9000), 513), ((3, 2049), 2049), ((1, 2048), 2048), ((70000,), 40)], ids=str)
+def test_top_k_of_long_rows(shape, k):
+    """In one round, in two, and by a sort of the whole row."""
+    x = values(np.float32, *shape)
+    x.reshape(-1)[[7, 2047]] = np.nan
+    for dtype in (np.float32, np.int8):  # int8: many equal elements
+        for largest in (True, False):
+            with np.errstate(invalid="ignore"):
+                same(lambda t, largest=largest: keel.top_k(t, k=k, largest=largest), (x * 20).astype(dtype), exact=True)
