@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cuda_build import BUILD, FAKED, PLUGIN
 from compared import ALL, FLOATS, INTEGERS, NUMBERS, TOLERANCE, Against, name, values
-from kernel_cases import check_top_k
+from kernel_cases import check_norms, check_softmaxes, check_top_k
 
 import keel
 
@@ -220,10 +220,33 @@ def test_linear(dtype):
     same(keel.linear, values(dtype, 2, 3, 5), values(dtype, 5, 7, seed=1), values(dtype, 7, seed=2), tolerance=0.05 if np.dtype(dtype).itemsize == 2 else 1e-4)
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=name)
+def test_softmaxes(dtype):
+    check_softmaxes(on, dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=name)
+def test_norms(dtype):
+    check_norms(on, dtype)
+
+
+def test_rows_around_the_groups_of_threads(fake):
+    """A thread, 32 threads or a block for a row; several rows in a block; one launch."""
+    for rows, size in ((1, 1), (9, 15), (9, 16), (9, 33), (3, 1024), (3, 1025), (2, 0)):
+        x, g = values(np.float32, rows, size), values(np.float32, size, seed=1)
+        for op in (keel.softmax, keel.log_softmax, keel.log_sum_exp):
+            before = fake.calls("cuLaunchKernel")
+            same(op, x, tolerance=1e-4)
+            assert fake.calls("cuLaunchKernel") - before == (size > 0 or op is keel.log_sum_exp)
+        same(lambda a, b, c: keel.layer_norm(a, b, c), x, g, g, tolerance=1e-4)
+        same(lambda a, b: keel.rms_norm(a, b), x, g, tolerance=1e-4)
+    same(lambda a: keel.softmax(a, axis=0), values(np.float32, 17, 16400))
+
+
 def test_composites_without_a_kernel_run_as_their_bodies():
     x = values(np.float32, 5, 8)
-    same(lambda a: keel.softmax(a, axis=1), x)
-    same(lambda a, g, b: keel.layer_norm(a, g, b), x, values(np.float32, 8, seed=1), values(np.float32, 8, seed=2))
+    same(lambda a: keel.cross_entropy(a, keel.array(np.array([0, 7, 1, 1, 3]))), x)
+    same(lambda a: keel.lrn(a, size=3), values(np.float32, 1, 5, 3, 3))
 
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=name)
@@ -269,7 +292,7 @@ def test_every_op_has_a_kernel_or_a_body():
     env = os.environ | FAKED | {"KEEL_PLUGIN_PATH": str(PLUGIN.parent)}
     run = subprocess.run([BUILD / "bin" / "keel", "ops", "-d", "cuda"], capture_output=True, text=True, env=env, timeout=60)
     how = {line.split()[0]: line for line in run.stdout.splitlines()[1:]}
-    assert "kernel for each dtype" in how["add"] and "its body: no impl of its own" in how["softmax"], run.stdout + run.stderr
+    assert "kernel for each dtype" in how["add"] and "its body: no impl of its own" in how["cross_entropy"], run.stdout + run.stderr
     assert [op for op, line in how.items() if "missing" in line] == []
 
 

@@ -26,6 +26,7 @@ Impls ScatterImpls();
 Impls PoolImpls();
 Impls ConvImpls();
 Impls SortImpls();
+Impls NormImpls();
 
 inline constexpr const char* kAllTypes = "T=bool|i8|i16|i32|i64|u8|u16|u32|u64|f16|bf16|f32|f64";
 inline constexpr const char* kNumTypes = "T=i8|i16|i32|i64|u8|u16|u32|u64|f16|bf16|f32|f64";
