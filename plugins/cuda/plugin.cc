@@ -30,6 +30,12 @@ const Impls& AllImpls() {
   return impls;
 }
 
+const char* Lacks(uint32_t, const char* op, keel_dt dtype) {
+  for (const keel_impl& impl : AllImpls())
+    if (std::string_view(impl.op) == op && impl.match == Guarded<MatchWidths>) return LackOfWidth(dtype);
+  return LackOfNumbers(dtype);
+}
+
 constexpr keel_device kDevice = {
     .struct_size = sizeof(keel_device),
     .flags = 0,
@@ -57,7 +63,7 @@ constexpr keel_device kDevice = {
     .timestamp = Guarded<Timestamp>,
     .segment_wrap = nullptr,
     .segment_unwrap = nullptr,
-    .lacks = nullptr,
+    .lacks = Guarded<Lacks>,
 };
 
 const keel_plugin& Description() {

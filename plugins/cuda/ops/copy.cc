@@ -110,19 +110,19 @@ void Split(Op& op) {
 
 Impls CopyImpls() {
   constexpr const char* kCopy = "copy by strides";
-  return {Row<Copy<transposed>>("transpose", nullptr, kCopy),
-          Row<Copy<broadcast>>("broadcast_to", nullptr, kCopy),
-          Row<Copy<sliced>>("slice", nullptr, kCopy),
-          Row<Copy<reversed>>("reverse", nullptr, kCopy),
-          Row<Copy<repeated>>("fill", nullptr, kCopy),
-          Row<Tile>("tile", nullptr, kCopy),
-          Row<Pad>("pad", nullptr, kCopy),
-          Row<Triangle>("triangle", nullptr, "triangle"),
-          Row<Copy<whole>>("identity", nullptr, "copy", KEEL_IMPL_INPLACE),
-          Row<Copy<whole>>("stop_gradient", nullptr, "copy", KEEL_IMPL_INPLACE),
-          Row<Copy<whole>>("reshape", nullptr, "copy", KEEL_IMPL_INPLACE),
-          Row<Concat>("concat", nullptr, kCopy),
-          Row<Split>("split", nullptr, kCopy)};
+  return {MovementRow<Copy<transposed>>("transpose", kCopy),
+          MovementRow<Copy<broadcast>>("broadcast_to", kCopy),
+          MovementRow<Copy<sliced>>("slice", kCopy),
+          MovementRow<Copy<reversed>>("reverse", kCopy),
+          MovementRow<Copy<repeated>>("fill", kCopy),
+          MovementRow<Tile>("tile", kCopy),
+          MovementRow<Pad>("pad", kCopy),
+          MovementRow<Triangle>("triangle", "triangle"),
+          MovementRow<Copy<whole>>("identity", "copy", KEEL_IMPL_INPLACE),
+          MovementRow<Copy<whole>>("stop_gradient", "copy", KEEL_IMPL_INPLACE),
+          MovementRow<Copy<whole>>("reshape", "copy", KEEL_IMPL_INPLACE),
+          MovementRow<Concat>("concat", kCopy),
+          MovementRow<Split>("split", kCopy)};
 }
 
 }  // namespace keel_cuda

@@ -50,7 +50,7 @@ void Elementwise(Op& op) {
 Impls ElementwiseImpls() {
   Impls all;
   const auto add = [&all](const char* op) {
-    all.push_back(Row<Elementwise>(op, nullptr, "kernel for each dtype", KEEL_IMPL_INPLACE));
+    all.push_back(NumbersRow<Elementwise>(op, "kernel for each dtype", KEEL_IMPL_INPLACE));
   };
   for (const auto& op : keel::plugin::kScalarOps) add(op.name);
   for (const auto& op : OwnOps())

@@ -44,8 +44,8 @@ void GatherRows(Op& op) {
 }  // namespace
 
 Impls GatherImpls() {
-  return {Row<Gather>("gather", nullptr, "gather"), Row<GatherElements>("gather_elements", nullptr, "gather"),
-          Row<GatherRows>("gather_nd", nullptr, "gather")};
+  return {MovementRow<Gather>("gather", "gather"), MovementRow<GatherElements>("gather_elements", "gather"),
+          MovementRow<GatherRows>("gather_nd", "gather")};
 }
 
 }  // namespace keel_cuda

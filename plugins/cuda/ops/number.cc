@@ -38,8 +38,8 @@ void Random(Op& op) {
 }  // namespace
 
 Impls NumberImpls() {
-  return {Row<Iota>("iota", nullptr, "iota"), Row<Dim>("dim", nullptr, "number"),
-          Row<OneHot>("one_hot", nullptr, "one_hot"), Row<Random>("random", nullptr, "Philox")};
+  return {NumbersRow<Iota>("iota", "iota"), NumbersRow<Dim>("dim", "number"),
+          NumbersRow<OneHot>("one_hot", "one_hot"), NumbersRow<Random>("random", "Philox")};
 }
 
 }  // namespace keel_cuda

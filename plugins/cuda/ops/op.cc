@@ -1,7 +1,34 @@
 // op.cc: see op.h.
 #include "op.h"
 
+#include "emit/emit.h"
+
 namespace keel_cuda {
+namespace {
+
+int32_t Match(keel_dev d, const keel_host* host, const keel_node* node, const char* (*lack)(keel_dt)) {
+  Op op(d, host, node);
+  for (uint32_t i = 0; i < op.n_in + op.n_out; i++) {
+    const keel_tensor t = i < op.n_in ? op.In(i) : op.Out(i - op.n_in);
+    if (t.dtype.bits && lack(keel::plugin::dtype_of(t))) return 0;
+  }
+  return !op.rc;
+}
+
+}  // namespace
+
+const char* LackOfNumbers(keel_dt dtype) {
+  return NameOf(dtype).empty() ? "its kernels do not convert storage dtypes" : nullptr;
+}
+const char* LackOfWidth(keel_dt dtype) {
+  return (dtype >> 8 & 255) < 8 ? "its kernels do not move elements of less than a byte" : nullptr;
+}
+int32_t MatchNumbers(keel_dev d, const keel_host* host, const keel_node* node) {
+  return Match(d, host, node, LackOfNumbers);
+}
+int32_t MatchWidths(keel_dev d, const keel_host* host, const keel_node* node) {
+  return Match(d, host, node, LackOfWidth);
+}
 
 bool Op::Fits(const std::vector<uint32_t>& uses, const std::vector<int64_t>& numbers) {
   if (numbers.size() > kMostNumbers || uses.size() > kMostAddresses)

@@ -69,15 +69,32 @@ class Op : public keel::plugin::Node {
   Work work;
 };
 
+// Why these kernels do not take a dtype; NULL: they do.
+const char* LackOfNumbers(keel_dt dtype);
+const char* LackOfWidth(keel_dt dtype);
+// 1 if they take all operands and results.
+int32_t MatchNumbers(keel_dev d, const keel_host* host, const keel_node* node);
+int32_t MatchWidths(keel_dev d, const keel_host* host, const keel_node* node);
+
 template <void (*FILL)(Op&)>
 keel_rc Prepared(keel_dev d, const keel_host* host, const keel_node* of, keel_launch* launch) {
   Op op(d, host, of);
   if (!op.rc) FILL(op);
   return op.rc ? op.rc : Finish(std::move(op.work), launch);
 }
+// `types` restrict the dtypes to those with numbers.
 template <void (*FILL)(Op&)>
 keel_impl Row(const char* op, const char* types, const char* name, uint32_t flags = 0) {
   return {op, 1, 1, types, name, 0, flags, nullptr, Guarded<Prepared<FILL>>, nullptr};
+}
+// Of kernels that compute with any number, or that move elements and need only their width.
+template <void (*FILL)(Op&)>
+keel_impl NumbersRow(const char* op, const char* name, uint32_t flags = 0) {
+  return {op, 1, 1, nullptr, name, 0, flags, Guarded<MatchNumbers>, Guarded<Prepared<FILL>>, nullptr};
+}
+template <void (*FILL)(Op&)>
+keel_impl MovementRow(const char* op, const char* name, uint32_t flags = 0) {
+  return {op, 1, 1, nullptr, name, 0, flags, Guarded<MatchWidths>, Guarded<Prepared<FILL>>, nullptr};
 }
 
 }  // namespace keel_cuda
