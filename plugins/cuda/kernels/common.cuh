@@ -6,11 +6,19 @@
 // A kernel, which the driver knows as keel_NAME. BLOCK_KERNEL: its threads meet at __syncthreads. (tests/cuda/fake/simt.h defines them for the
 // host's compiler.)
 #if defined(__CUDACC__)
-#define KERNEL(name) \
-  extern "C" __global__ void __launch_bounds__(kThreads) keel_##name(const __grid_constant__ KeelArgs args)
+// Blocks that a multiprocessor has registers for, at least; without the number, ptxas spills to fit more. A file may
+// define another one.
+#ifndef LEAST_BLOCKS
+#define LEAST_BLOCKS 2
+#endif
+#define KERNEL(name)                                                    \
+  extern "C" __global__ void __launch_bounds__(kThreads, LEAST_BLOCKS) \
+      keel_##name(const __grid_constant__ KeelArgs args)
 #define BLOCK_KERNEL(name) KERNEL(name)
 // Before a loop over an array that has to stay in registers.
 #define UNROLL _Pragma("unroll")
+// Before a loop whose copies would cost registers.
+#define NO_UNROLL _Pragma("unroll 1")
 #endif
 
 DEVICE u64 address_of(const KeelArgs& args, int i) {

@@ -1,5 +1,6 @@
 // pool.cu: a thread for each window: its maximum, the index of that, or its mean. Without cells: the lowest value,
 // -1, NaN. Adjacent threads have adjacent windows, so loads of a warp share cache lines.
+#define LEAST_BLOCKS 4  // loads need many threads in flight
 #include "args.h"
 #include "scalar.cuh"
 #include "common.cuh"
@@ -38,12 +39,12 @@ DEVICE void each_cell(const Numbers& n, i64 place, F f) {
   const i64 r = w.rank - 2, c = w.rank - 1, rows = w.image[r], columns = w.image[c];
   const i64 row0 = place / w.places[c] % w.places[r] * w.stride[r] - w.lo[r];
   const i64 column0 = place % w.places[c] * w.stride[c] - w.lo[c], outer = place / (w.places[r] * w.places[c]);
-  for (i64 tap = 0; tap < n.outer_taps; tap++) {
+  NO_UNROLL for (i64 tap = 0; tap < n.outer_taps; tap++) {
     const i64 image = outer_image(w, outer, tap);
     if (image < 0) continue;
-    for (i64 i = 0, row = row0; i < w.window[r]; i++, row += w.dil[r]) {
+    NO_UNROLL for (i64 i = 0, row = row0; i < w.window[r]; i++, row += w.dil[r]) {
       if (row < 0 || row >= rows) continue;
-      for (i64 j = 0, column = column0; j < w.window[c]; j++, column += w.dil[c])
+      NO_UNROLL for (i64 j = 0, column = column0; j < w.window[c]; j++, column += w.dil[c])
         if (column >= 0 && column < columns) f((image * rows + row) * columns + column);
     }
   }

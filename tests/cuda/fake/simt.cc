@@ -1,4 +1,5 @@
-// simt.cc: runs the threads of a block one after another, or as fibers that take turns at __syncthreads.
+// simt.cc: runs the threads of a block one after another, or as fibers that take turns at __syncthreads. The order of blocks,
+// and of threads between two meetings, is another one each time, so that a missing meeting gives wrong numbers.
 #include <ucontext.h>
 
 #include <array>
@@ -41,13 +42,27 @@ void Start(Fiber* fiber) {
   makecontext(&fiber->context, Body, 0);
 }
 
+// The numbers below n from a random one on, upwards or downwards.
+class Order {
+ public:
+  explicit Order(unsigned n)
+      : n_(n), start_(static_cast<unsigned>(state().random() % n)), down_(state().random() % 2) {}
+  unsigned operator[](unsigned i) const { return (start_ + (down_ ? n_ - i : i)) % n_; }
+
+ private:
+  unsigned n_, start_;
+  bool down_;
+};
+
 // Each round runs every thread to its next meeting, or to its end.
 void RunFibers(Simt* simt, unsigned threads) {
   if (block.fibers.size() < threads) block.fibers.resize(threads);
   for (unsigned t = 0; t < threads; t++) Start(&block.fibers[t]);
   for (unsigned done = 0; done < threads;) {
     done = 0;
-    for (unsigned t = 0; t < threads; t++) {
+    const Order order(threads);
+    for (unsigned i = 0; i < threads; i++) {
+      const unsigned t = order[i];
       block.current = &block.fibers[t];
       simt->thread.x = t;
       if (!block.current->done) swapcontext(&block.scheduler, &block.current->context);
@@ -68,12 +83,17 @@ void RunKernel(const CUkern_st& kernel, const Simt& sizes, const std::vector<cha
   *kernel.simt = &simt;
   block.code = kernel.code;
   block.args = args.data();
-  for (simt.block.x = 0; simt.block.x < simt.grid_size.x; simt.block.x++) {
+  const Order blocks(simt.grid_size.x), threads(simt.block_size.x);
+  for (unsigned b = 0; b < simt.grid_size.x; b++) {
+    simt.block.x = blocks[b];
     if (kernel.code->has_blocks) {
       RunFibers(&simt, simt.block_size.x);
       continue;
     }
-    for (simt.thread.x = 0; simt.thread.x < simt.block_size.x; simt.thread.x++) kernel.code->run(args.data());
+    for (unsigned t = 0; t < simt.block_size.x; t++) {
+      simt.thread.x = threads[t];
+      kernel.code->run(args.data());
+    }
   }
   *kernel.simt = nullptr;
 }

@@ -15,6 +15,7 @@
 #define __restrict__ __restrict
 #define __shared__ static  // blocks run one after another
 #define UNROLL
+#define NO_UNROLL
 
 // Set by the fake driver in each library of kernels.
 extern "C" __attribute__((visibility("default"), weak)) Simt* keel_simt;

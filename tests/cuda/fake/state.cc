@@ -57,7 +57,14 @@ long long Variable(const char* name, long long otherwise) {
   return text && *text ? std::atoll(text) : otherwise;
 }
 
-void Complain(const std::string& text) { std::fprintf(stderr, "fakecuda: %s\n", text.c_str()); }
+void Complain(const std::string& text) {
+  std::fprintf(stderr, "fakecuda: %s\n", text.c_str());
+  const char* path = getenv("FAKECUDA_FINDINGS");
+  std::FILE* file = path ? std::fopen(path, "a") : nullptr;
+  if (!file) return;
+  std::fprintf(file, "%s\n", text.c_str());
+  std::fclose(file);
+}
 
 CUresult Enter(const char* function) {
   State& s = state();
