@@ -51,7 +51,7 @@ keel_rc DeviceOpen(const keel_host* host, uint32_t i, const keel_kv*, uint32_t, 
 }
 
 void DeviceClose(keel_dev d) {
-  if (!d->Enter()) {
+  if (d->EnterToDestroy()) {
     for (auto [image, library] : d->libraries) cuda().cuLibraryUnload_(library);
     for (auto& [source, library] : d->compiled) cuda().cuLibraryUnload_(library);
   }
@@ -87,7 +87,7 @@ keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* ou
 }
 
 void SegmentFree(keel_dev d, const keel_segment* segment) {
-  if (d->Enter()) return;
+  if (!d->EnterToDestroy()) return;
   if (segment->kind == KEEL_SEGMENT_DEVICE)
     cuda().cuMemFree_(segment->address);
   else

@@ -25,6 +25,9 @@ struct keel_dev_s {
   keel_rc Check(CUresult result, const char* function);
   // Makes the context the thread's current one; fails if the device is lost.
   keel_rc Enter();
+  // false: the device is lost, and its objects with it. Objects are destroyed even if the driver does not
+  // make the context current now: else they would be left.
+  bool EnterToDestroy() { return Enter() == KEEL_OK || !lost; }
   // A kernel of kernels/FILE.cu; loaded at first use.
   keel_rc Kernel(const std::string& file, const std::string& name, CUfunction* out);
 };

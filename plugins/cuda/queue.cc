@@ -19,7 +19,7 @@ keel_rc QueueOpen(keel_dev d, uint32_t kind, keel_queue* out) {
 }
 
 void QueueClose(keel_queue q) {
-  if (!q->device->Enter()) {
+  if (q->device->EnterToDestroy()) {
     cuda().cuStreamSynchronize_(q->stream);
     for (const keel_queue_s::Flying& each : q->flying) cuda().cuEventDestroy_(each.event);
     for (CUevent event : q->spare) cuda().cuEventDestroy_(event);

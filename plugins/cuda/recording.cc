@@ -68,7 +68,7 @@ keel_rc Replay(keel_queue q, keel_recording r, const uint64_t* table, uint32_t n
 }
 
 void RecordingFree(keel_dev d, keel_recording r) {
-  if (!d->Enter()) {
+  if (d->EnterToDestroy()) {
     if (r->graph) cuda().cuGraphExecDestroy_(r->graph);
     if (r->memory) cuda().cuMemFree_(r->memory);
   }

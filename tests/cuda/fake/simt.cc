@@ -1,5 +1,6 @@
-// simt.cc: runs the threads of a block one after another, or as fibers that take turns at __syncthreads. The order of blocks,
-// and of threads between two meetings, is another one each time, so that a missing meeting gives wrong numbers.
+// simt.cc: runs the threads of a block one after another, or as fibers that take turns at __syncthreads. The
+// order of blocks, and of threads between two meetings, is another one each time, so that a missing meeting
+// gives wrong numbers.
 #include <ucontext.h>
 
 #include <array>
