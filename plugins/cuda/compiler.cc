@@ -60,7 +60,7 @@ std::string Architecture(keel_dev d) {
   return "sm_" + std::to_string(d->capability.major) + std::to_string(d->capability.minor);
 }
 
-// What the compiler said, without the name of the text.
+// The compiler's output, without the name of the text.
 std::string LogOf(nvrtcProgram program) {
   size_t bytes = 0;
   compiler().nvrtcGetProgramLogSize_(program, &bytes);

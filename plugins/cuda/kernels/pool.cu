@@ -18,7 +18,7 @@ struct Numbers {
   Window of;
 };
 
-// The number of the image among those of all dims but the last two, for cell `tap` of the window at `place`; -1:
+// The offset in the dims before the last two, for cell `tap` of the window at `place`; -1:
 // outside.
 DEVICE i64 outer_image(const Window& w, i64 place, i64 tap) {
   i64 at = 0, step = 1;

@@ -1,7 +1,7 @@
 // sort.cu: top_k by bitonic sorts of (element, index). The order is total, equal elements by their index, so results do
 // not depend on the network.
 //   sort_S      a block sorts a piece of a row in shared memory and keeps its first entries. For few results of a long
-//               row a few rounds are enough, each of which sorts what the pieces of the round before have kept.
+//               row there are a few rounds: each sorts the entries that the round before has kept.
 //   exchange_S  for many results of a long row: a stage whose pairs are too far apart for a block
 #include "args.h"
 #include "scalar.cuh"

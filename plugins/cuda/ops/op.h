@@ -1,4 +1,4 @@
-// op.h: the families of impls, and what they share: a function fills an Op from its node. All impls are
+// op.h: the families of impls. A function fills an Op from its node. All impls are
 // prepared for each shape.
 #ifndef KEEL_PLUGINS_CUDA_OP_H
 #define KEEL_PLUGINS_CUDA_OP_H
@@ -82,7 +82,7 @@ keel_rc Prepared(keel_dev d, const keel_host* host, const keel_node* of, keel_la
   if (!op.rc) FILL(op);
   return op.rc ? op.rc : Finish(std::move(op.work), launch);
 }
-// `types` restrict the dtypes to those with numbers.
+// `types` exclude storage dtypes.
 template <void (*FILL)(Op&)>
 keel_impl Row(const char* op, const char* types, const char* name, uint32_t flags = 0) {
   return {op, 1, 1, types, name, 0, flags, nullptr, Guarded<Prepared<FILL>>, nullptr};
