@@ -82,6 +82,13 @@ absl::StatusOr<GraphTypes> Module::BodyTypes(int64_t number) const {
   return signature;
 }
 
+bool IsBodyOfCall(const Module& m, std::string_view graph) {
+  for (const auto& caller : m.graphs)
+    for (const Node& node : caller->nodes)
+      if (IsTypedByGraph(*node.op) && m.graphs[BodiesOf(node.attrs)[0]]->name == graph) return true;
+  return false;
+}
+
 absl::Status CheckIsolated(const Graph& body) {
   if (body.constant_values.empty()) return absl::OkStatus();
   ValueId first = kNoValue;

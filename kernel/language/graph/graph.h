@@ -187,6 +187,8 @@ void DropUnusedGraphs(Module*, size_t first_new, Graph* extra = nullptr);
 
 // Checks that a graph contains no constants, as required for the body of a call.
 absl::Status CheckIsolated(const Graph& body);
+// Whether a call has the graph of this name as its body, so that it must be isolated.
+bool IsBodyOfCall(const Module& m, std::string_view graph);
 // The graphs that a node calls.
 std::vector<uint32_t> BodiesOf(const Attrs&);
 std::vector<uint32_t> BodiesOf(const OpDef&, const Attrs&);  // in the order of the op's attributes

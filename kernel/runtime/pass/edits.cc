@@ -95,8 +95,17 @@ absl::Status Rewrite::CheckWrites() const {
                     : absl::OkStatus();
 }
 
+// A plan may: its calls are inlined, or the device takes them as they were.
+absl::Status Rewrite::CheckMayHaveConstants() {
+  if (!isolated_) isolated_ = !input_.plan && IsBodyOfCall(*edit_.module, graph_->name);
+  if (!*isolated_) return absl::OkStatus();
+  return Precondition(
+      absl::StrCat("graph '", graph_->name, "' is the body of a call, which contains no constants"));
+}
+
 absl::StatusOr<ValueId> Rewrite::AddConstant(Constant constant) {
   RETURN_IF_ERROR(CheckWrites());
+  RETURN_IF_ERROR(CheckMayHaveConstants());
   MakeCopy();
   if (!constant.name.empty() || !constant.type.dims.empty())
     constant.name = FreshName(constant.name.empty() ? "c" : constant.name);
@@ -183,6 +192,7 @@ absl::Status Rewrite::Eval(NodeId n) {
   for (ValueId v : node.in)
     if (v != kNoValue && (graph_->values[v].kind != ValueKind::kConstant || fed_[v]))
       return Precondition(absl::StrCat("operand \"", graph_->ValueName(v), "\" is not constant"));
+  RETURN_IF_ERROR(CheckMayHaveConstants());
   uint64_t bytes = 0;
   for (ValueId v : node.out) {
     const TensorType& type = graph_->values[v].type;

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -97,6 +98,7 @@ class Rewrite : public Rewriter {
   void SortByPosition(std::vector<NodeId>*) const;
   absl::Status CheckAllowed();
   absl::Status CheckWrites() const;
+  absl::Status CheckMayHaveConstants();
   bool IsNew(ValueId value) const;  // computed by a node that this pass added
   absl::Status ReplaceUses(ValueId old_value, ValueId new_value);
   absl::Status CheckAlive(NodeId n) const;
@@ -134,6 +136,7 @@ class Rewrite : public Rewriter {
   std::unique_ptr<Graph> replaced_, edited_;
   size_t graphs_ = 0, constants_ = 0;  // sizes of that module before the pass
   keel_edit edit_;
+  std::optional<bool> isolated_;  // whether the graph is the body of a call; set when it is needed
   uint64_t edits_ = 0, allowed_ = UINT64_MAX, evaluated_ = 0;
   bool stopped_ = false;
   HashSet<NodeId> outlined_;          // calls created by this pass

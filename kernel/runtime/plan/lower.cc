@@ -265,7 +265,11 @@ class Lowering : public BodySink {
     for (size_t n = 0; status.ok() && n < body.nodes.size(); n++)
       if (needed[n]) status = AddNode(body.nodes[n], BodyNodeNames(body, body.nodes[n], results));
     std::vector<Value> out;
-    for (ValueId v : body.results) out.push_back(map_[v]);
+    for (size_t i = 0; status.ok() && i < body.results.size(); i++) {
+      absl::StatusOr<uint32_t> result = Mapped(body.results[i]);  // a pass may have made it a constant
+      status = result.status();
+      if (status.ok()) out.push_back(*result);
+    }
     body_of_ = outer;
     std::swap(map_, map);
     graph_ = outer_graph;
