@@ -19,8 +19,12 @@ TEST_F(Opset, Elementwise) {
   EXPECT_EQ(Infer("less", {"f16[0]", "f16[1]"}), "bool[0]");
   EXPECT_EQ(Infer("select", {"bool[2, 1]", "f32[3]", "f32[]"}), "f32[2, 3]");
   EXPECT_EQ(Infer("relu", {"bf16[7]"}), "bf16[7]");
+  EXPECT_EQ(Infer("atan2", {"f32[2, 1]", "f32[3]"}), "f32[2, 3]");
   EXPECT_EQ(Infer("cast", {"f32[2]"}, {T("to", DType::kBool)}), "bool[2]");
   EXPECT_EQ(Infer("cast", {"i4[2]"}, {T("to", DType::kF8E5M2)}), "f8e5m2[2]");
+  EXPECT_EQ(Infer("bit_cast", {"f32[2, 3]"}, {T("to", DType::kU32)}), "u32[2, 3]");
+  EXPECT_EQ(Infer("bit_cast", {"u4[3]"}, {T("to", DType::kI4)}), "i4[3]");
+  EXPECT_EQ(Infer("bit_cast", {"bool[2]"}, {T("to", DType::kU8)}), "u8[2]");
   EXPECT_EQ(Infer("reshape", {"u2[6]"}, {L("to", {2, 3})}), "u2[2, 3]");
   EXPECT_EQ(Infer("clamp", {"f32[2]", "1", "1.0"}), "f32[2]");
 }
@@ -62,6 +66,10 @@ TEST_F(Opset, Reductions) {
   EXPECT_EQ(Infer("arg_max", {"f32[2, 3]"}, {I("axis", -1)}), "i64[2]");
   EXPECT_EQ(Got("axis").i, 1);
   EXPECT_EQ(Infer("top_k", {"f32[2, 3]"}, {I("k", 2)}), "f32[2, 2], i64[2, 2]");
+  EXPECT_EQ(Infer("reduce_var", {"f32[2, 3]"}, {L("axes", {0}), F("ddof", 1)}), "f32[3]");
+  EXPECT_EQ(Infer("reduce_std", {"f16[2, 3]"}, {B("keep", true)}), "f16[1, 1]");
+  EXPECT_EQ(Infer("sort", {"u8[2, 3]"}, {I("axis", 0)}), "u8[2, 3], i64[2, 3]");
+  EXPECT_EQ(Infer("argsort", {"f32[2, 3]"}), "i64[2, 3]");
   EXPECT_EQ(Infer("cumsum", {"i32[2, 3]"}, {I("axis", 1)}), "i32[2, 3]");
 }
 
@@ -177,6 +185,10 @@ TEST_F(Opset, ErrorsNameOpOperandGotAndWanted) {
             "relu: has no attribute 'slope'; it has none: x is f32[2]");
   EXPECT_EQ(Infer("arg_max", {"f32[2, 3]"}, {I("axis", 2)}),
             "arg_max: axis = 2 is not in [-2, 2): x is f32[2, 3]");
+  EXPECT_EQ(Infer("bit_cast", {"f32[2]"}, {T("to", DType::kF64)}),
+            "bit_cast: elements of x have 32 bits, but those of f64 have 64: x is f32[2]");
+  EXPECT_EQ(Infer("bit_cast", {"u8[2]"}, {T("to", DType::kBool)}),
+            "bit_cast: bits of u8 may be no bool; compare x with 0 instead: x is u8[2]");
   EXPECT_EQ(Infer("cast", {"f32[2]"}), "cast: attribute to (dtype or storage) must be given: x is f32[2]");
   EXPECT_EQ(Infer("reduce_sum", {"f32[2]"}, {F("axes", 1)}),
             "reduce_sum: attribute axes is axes[P] but got a float: x is f32[2]");

@@ -32,6 +32,10 @@ def positive(*shape):
     return RANDOM.uniform(0.5, 2, shape)
 
 
+def inside(*shape):
+    return RANDOM.uniform(-0.9, 0.9, shape)
+
+
 def apart(*shape):
     """Different from each other and from zero, by 0.1 at least."""
     count = int(np.prod(shape))
@@ -175,7 +179,9 @@ CASES = {
     "cos": unary(draw), "tanh": unary(draw), "erf": unary(draw), "floor": unary(between), "ceil": unary(between),
     "round": unary(between), "relu": unary(apart), "sigmoid": unary(draw), "gelu": unary(draw) + unary(draw, tanh=True),
     "silu": unary(draw), "softplus": unary(draw) + [Case([np.array([0.0, 40, -40, 800, -800])])], "leaky_relu": unary(apart) + unary(apart, alpha=0.3),
-    "square": unary(draw),
+    "square": unary(draw), "tan": unary(draw), "atan": unary(draw) + [Case([np.array([-3.0, 0.8, 20])])],
+    "asin": unary(inside), "acos": unary(inside), "atan2": binary(positive, draw) + [Case([-positive(3), positive(3)])],
+    "linspace": [Case([np.array(-0.5), np.array(2.0)], {"n": n}) for n in (0, 1, 2, 5)],
     "clamp": [Case([apart(*shape), np.array(-0.3), np.array(0.4)]) for shape in SHAPES],
     "select": [Case([RANDOM.uniform(size=p) < 0.5, draw(*a), draw(*b)]) for p, a, b in
                [((), (), ()), ((2, 3), (2, 3), (2, 3)), ((3,), (2, 1), ()), ((0,), (1,), (0,)), ((2, 1), (3,), (1, 3)), ((), (2,), (2,))]],
@@ -200,6 +206,8 @@ CASES = {
             [((3,), {}), ((3,), {"lo": [2], "hi": [1]}), ((3,), {"gap": [2]}), ((2, 3), {"lo": [1, 0], "hi": [0, 2], "gap": [0, 1]}),
              ((0, 2), {"lo": [2, 1]}), ((1,), {"gap": [3], "hi": [1]}), ((0,), {"gap": [2], "hi": [2]}), ((), {})]],
     "reverse": [Case([draw(*shape)], attrs) for shape, attrs in [((), {}), ((3,), {}), ((2, 3), {"axes": [1]}), ((0, 2), {}), ((2, 1, 2), {"axes": [0, 2]})]],
+    "roll": [Case([draw(*shape)], attrs) for shape, attrs in
+             [((1,), {"shift": 3}), ((5,), {"shift": 2}), ((2, 3), {"shift": -1, "axis": 1}), ((0, 2), {"shift": 1})]],
     "tile": [Case([draw(*shape)], {"times": times}) for shape, times in
              [((2,), [3]), ((2, 3), [2, 1]), ((1, 2), [3, 2]), ((2,), [0]), ((0, 2), [2, 2]), ((2,), [1]), ((1, 2, 1, 1, 2), [2, 1, 2, 1, 2])]],
     "gather": [Case([draw(*x), whole(max(x[axis], 1), *i)], {"axis": axis}) for x, i, axis in
@@ -220,6 +228,11 @@ CASES = {
                  [((1, 1), {}), ((3, 3), {}), ((2, 3, 4), {"k": 1}), ((3, 2), {"upper": True, "k": -1}), ((0, 2), {}), ((2, 3), {"upper": True})]],
     "reduce_sum": reduction(draw), "reduce_mean": reduction(draw, empty=False), "reduce_prod": reduction(apart) + reduction(with_zeros),
     "reduce_max": reduction(apart), "reduce_min": reduction(apart),
+    "reduce_var": reduction(draw, empty=False) + [Case(c.operands, c.attrs | {"ddof": 0.5}) for c in reduction(draw, empty=False)],
+    "reduce_std": [Case([apart(*shape)], attrs) for shape, attrs in
+                   [((4,), {}), ((2, 3), {"axes": [1], "ddof": 1.0}), ((3, 1), {"axes": [0], "keep": True}), ((0, 3), {"axes": [1]})]],
+    "sort": [Case([apart(*shape)], attrs, 2) for shape, attrs in
+             [((1,), {}), ((5,), {"descending": True}), ((3, 4), {"axis": 0}), ((2, 3, 2), {"axis": 1}), ((0, 3), {})]],
     "top_k": [Case([apart(*shape)], {"k": k, **a}, 2) for shape, k, a in
               [((1,), 1, {}), ((5,), 3, {}), ((2, 4), 2, {"largest": False}), ((2, 2, 3), 3, {}), ((0, 3), 2, {}), ((3,), 0, {})]],
     "cumsum": along(draw) + along(draw, exclusive=True) + along(draw, reverse=True) + along(draw, exclusive=True, reverse=True),

@@ -186,7 +186,7 @@ def test_each_op_has_ordinary_broadcast_empty_and_size_1_shapes(context):
 FLAT = {
     "add", "sub", "mod", "rem", "maximum", "minimum", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "leaky_relu", "clamp", "select",
     "cast", "identity", "fill", "reshape", "broadcast_to", "sum_to", "transpose", "concat", "split", "slice", "pad", "reverse", "tile", "gather",
-    "scatter_add", "gather_elements", "gather_nd", "triangle", "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "top_k", "cumsum",
+    "scatter_add", "gather_elements", "gather_nd", "triangle", "linspace", "roll", "sort", "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "top_k", "cumsum",
     "max_pool", "avg_pool", "random_uniform"}
 
 
@@ -220,7 +220,7 @@ def test_cast(context, device, to, shape):
 NONE = {
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
     "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "is_nan", "is_inf", "is_finite", "stop_gradient", "iota", "dim",
-    "one_hot", "eye", "random", "arg_max", "arg_min", "max_pool_index",
+    "bit_cast", "argsort", "one_hot", "eye", "random", "arg_max", "arg_min", "max_pool_index",
     "read", "assign", "assign_add", "assign_sub", "print", "assert"}
 
 

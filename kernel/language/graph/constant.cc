@@ -28,20 +28,20 @@ Constant ScalarOf(DType dtype, const void* element) {
   return c;
 }
 
-keel_tensor ViewOf(const Constant& c, const Dims& dims) {
+keel_tensor ViewOf(const Constant& c, const TensorType& type) {
   keel_tensor t{};
   t.data = const_cast<void*>(c.data);
   t.device = {1, 0};
-  t.ndim = static_cast<int32_t>(dims.size());
-  t.dtype = AbiDType(c.type.dtype);
-  t.shape = const_cast<int64_t*>(dims.data());
+  t.ndim = static_cast<int32_t>(type.dims.size());
+  t.dtype = AbiDType(type.dtype);
+  t.shape = const_cast<int64_t*>(type.dims.data());
   return t;
 }
 
 absl::StatusOr<ArrayRef> ArrayOf(const Constant& c) {
   auto* owner = new std::shared_ptr<const void>(c.owner);
   auto drop = [](void* p) { delete static_cast<std::shared_ptr<const void>*>(p); };
-  absl::StatusOr<ArrayRef> array = WrapArray(ViewOf(c, c.type.dims), drop, owner);
+  absl::StatusOr<ArrayRef> array = WrapArray(ViewOf(c, c.type), drop, owner);
   if (!array.ok()) drop(owner);
   return array;
 }

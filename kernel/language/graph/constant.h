@@ -27,8 +27,8 @@ Constant ConstantOf(std::string_view name, ArrayRef array);
 // An unnamed scalar; `element` is one element of that dtype.
 Constant ScalarOf(DType dtype, const void* element);
 
-// The constant as a tensor with these dims. Both must outlive it.
-keel_tensor ViewOf(const Constant& constant, const Dims& dims);
+// The constant's bytes as a tensor of this type. Both must outlive it.
+keel_tensor ViewOf(const Constant& constant, const TensorType& type);
 // An array that shares the constant's bytes.
 absl::StatusOr<ArrayRef> ArrayOf(const Constant& constant);
 

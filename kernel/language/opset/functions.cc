@@ -158,6 +158,10 @@ absl::Status Floating(Env&, Args args, Val* out) {
   return out->Set(Val::kBool, IsFloating(static_cast<DType>(args[0].i)));
 }
 
+absl::Status Bits(Env&, Args args, Val* out) {
+  return out->Set(Val::kInt, static_cast<int64_t>(BitsOf(static_cast<DType>(args[0].i))));
+}
+
 // Whether the second dtype represents every value of the first exactly.
 absl::Status Lossless(Env&, Args args, Val* out) {
   return out->Set(Val::kBool, Holds(static_cast<DType>(args[1].i), static_cast<DType>(args[0].i)));
@@ -199,6 +203,7 @@ constexpr Function kFunctions[] = {{"bcast", "ll", Bcast},
                                    {"after", "lv", After},
                                    {"before", "lv", Before},
                                    {"floating", "d", Floating},
+                                   {"bits", "d", Bits},
                                    {"lossless", "dd", Lossless}};
 
 }  // namespace

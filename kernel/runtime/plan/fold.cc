@@ -47,7 +47,7 @@ absl::Status Fold(Lowered& lowered, const Step& step, Device& device, uint32_t t
     in.push_back(nullptr);
     if (v == kNoValue) continue;
     const Constant& root = lowered.constants[lowered.values[lowered.Root(v)].index];
-    views.push_back(ViewOf(root, lowered.values[v].type.dims));  // an alias has different dims from its root
+    views.push_back(ViewOf(root, lowered.values[v].type));  // an alias has another type than its root
     in.back() = &views.back();
   }
   std::vector<ArrayRef> arrays;

@@ -144,7 +144,6 @@ const Rule* find_rule(Text domain, Text op, int opset) {
                         loss_rules(),
                         quantize_rules(),
                         resize_rules(),
-                        trigonometry_rules(),
                         signal_rules(),
                         einsum_rules(),
                         qlinear_rules(),

@@ -113,7 +113,6 @@ Rules attention_rules();
 Rules loss_rules();
 Rules quantize_rules();
 Rules resize_rules();
-Rules trigonometry_rules();
 Rules signal_rules();
 Rules einsum_rules();
 Rules qlinear_rules();
