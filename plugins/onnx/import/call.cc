@@ -154,6 +154,7 @@ const Rule* find_rule(Text domain, Text op, int opset) {
                         running_rules(),
                         training_rules(),
                         learning_rules(),
+                        tree_rules(),
                         contrib_rules(),
                         contrib_products_rules(),
                         contrib_attention_rules(),

@@ -123,6 +123,7 @@ Rules recurrent_rules();
 Rules running_rules();
 Rules training_rules();
 Rules learning_rules();
+Rules tree_rules();
 Rules old_rules();
 Rules contrib_rules();
 Rules contrib_products_rules();
