@@ -33,6 +33,12 @@ def tensor(value, dtype=None, shape=None):
     return ops.reshape(made, dims)
 
 
+def descending(direction):
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise InvalidError(f"direction is {direction!r}; expected 'ASCENDING' or 'DESCENDING'")
+    return direction == "DESCENDING"
+
+
 def floats(x, y):
     """Both as tensors of one dtype, whole numbers as f64, for true division."""
     x = _keel.array(x, getattr(y, "dtype", None)) if isinstance(x, (int, float)) else _keel.array(x)

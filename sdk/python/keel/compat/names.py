@@ -13,8 +13,8 @@ from .._keel import ops
 from . import functions as f
 
 UNARY = {  # parameter x
-    **{name: name for name in ("abs ceil cos erf exp floor identity log log1p round rsqrt sign sin sqrt square "
-                               "stop_gradient tanh sigmoid reciprocal logical_not").split()},
+    **{name: name for name in ("abs acos asin atan ceil cos erf exp floor identity log log1p round rsqrt sign sin sqrt "
+                               "square stop_gradient tan tanh sigmoid reciprocal logical_not").split()},
     "negative": "neg", "nn.relu": "relu", "nn.gelu": "gelu", "nn.silu": "silu", "nn.swish": "silu",
     "nn.softplus": "softplus", "math.softplus": "softplus", "nn.sigmoid": "sigmoid", "nn.tanh": "tanh",
     "math.is_nan": "is_nan", "math.is_inf": "is_inf", "math.is_finite": "is_finite", "bitwise.invert": "bit_not"}
@@ -77,6 +77,13 @@ FUNCTIONS = {
     "argmin math.argmin": lambda input, axis=None, output_type=_keel.i64: (
         f.cast(ops.arg_min(input, axis or 0), output_type)),
     "cumsum math.cumsum": lambda x, axis=0, exclusive=False, reverse=False: ops.cumsum(x, axis, exclusive, reverse),
+    "atan2 math.atan2": lambda y, x: ops.atan2(y, x),
+    "linspace": lambda start, stop, num: ops.linspace(start, stop, num),
+    "roll": lambda input, shift, axis: ops.roll(input, shift, axis),
+    "sort": lambda values, axis=-1, direction="ASCENDING": ops.sort(values, axis, f.descending(direction))[0],
+    "argsort": lambda values, axis=-1, direction="ASCENDING": (
+        f.cast(ops.argsort(values, axis, f.descending(direction)), _keel.i32)),
+    "math.reduce_variance": _reduction(ops.reduce_var), "math.reduce_std": _reduction(ops.reduce_std),
     "reduce_all math.reduce_all": f.reduce_all, "reduce_any math.reduce_any": f.reduce_any,
     "reduce_logsumexp math.reduce_logsumexp": f.reduce_logsumexp,
     "nn.softmax": lambda logits, axis=-1: ops.softmax(logits, -1 if axis is None else axis),
