@@ -266,8 +266,11 @@ keel_rc keel_queue_s::Recycle() {
     spare.insert(spare.end(), over.buffers.begin(), over.buffers.end());
     over.buffers.clear();
     if (!over.fence) continue;
-    spare_fences.push_back(over.fence);
     reset = vulkan::vk().ResetFences(device->device, 1, &over.fence);
+    if (!reset)
+      spare_fences.push_back(over.fence);
+    else  // still signalled: a batch with it would count as done at once
+      vulkan::vk().DestroyFence(device->device, over.fence, nullptr);
   }
   lock.unlock();
   return device->Check(reset, "vkResetFences");
