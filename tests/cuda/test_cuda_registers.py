@@ -16,7 +16,7 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)'.*?(\d+) byt
 # File -> the most registers of a thread. Tiles keep their sums in registers; exp and log of f64 need 66.
 BUDGET = {"conv": 128, "matmul": 128, "rows": 72}
 ALL_OTHERS = 64
-# Files in which kernels have a stack: the reduction of large arguments of sin and cos.
+# Files with kernels that have a stack: the reduction of large arguments of sin and cos.
 STACKS = {"elementwise_f16", "elementwise_bf16", "elementwise_f32", "elementwise_f64", "random"}
 
 

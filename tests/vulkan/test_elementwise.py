@@ -210,6 +210,15 @@ def test_a_fault_is_the_error_of_the_cpu_device(op, dtype):
     assert said[0].startswith(said[1]), said
 
 
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
+@pytest.mark.parametrize("op", ["abs", "is_finite", "is_inf", "is_nan"])
+def test_the_root_of_minus_zero_is_fused(op, dtype):
+    """lavapipe takes the absolute value of a square root for the root."""
+    run = keel.function(lambda x: getattr(keel, op)(keel.sqrt(x)))
+    x = np.array([-0.0, 0, 4, np.inf, -1, np.nan])
+    agree(*on_both(lambda: [run(tensor(x, dtype))]), 0, f"{op} of sqrt, {dtype}")
+
+
 def test_a_fault_of_a_fused_body_names_the_call():
     y = np.ones(100, np.int32)
     y[77] = 0

@@ -149,7 +149,12 @@ Value FromBits(Value x) { return x.code->Unary(kBitcast, x.IsWide() ? Reg::kF64 
 Value Widen(Value x) { return x.code->Unary(kUConvert, Reg::kU64, x); }
 Value WidenSigned(Value x) { return x.code->Unary(kSConvert, Reg::kU64, x); }
 Value Narrow(Value x) { return x.code->Unary(kUConvert, Reg::kU32, x); }
-Value Abs(Value x) { return x.code->Ext(kFAbs, x); }
+// lavapipe takes the FAbs of a square root for the root, which may be -0.
+Value Abs(Value x) {
+  const Value bits = Bits(x);
+  const uint64_t all = bits.IsWide() ? ~uint64_t{0} : ~uint32_t{0};
+  return FromBits(bits & bits.code->Integer(bits.reg, all >> 1));
+}
 Value Floor(Value x) { return x.code->Ext(kFloor, x); }
 Value CopySign(Value magnitude, Value sign) {
   const Value m = Bits(magnitude), s = Bits(sign);
