@@ -6,7 +6,7 @@
 namespace keel_spirv {
 namespace {
 
-constexpr uint32_t kNoContraction = 42, kAligned = 2;
+constexpr uint32_t kAligned = 2;
 
 Value Arithmetic(Opcode on_float, Opcode on_integer, Value a, Value b) {
   const Value v = a.code->Binary(a.IsFloat() ? on_float : on_integer, a, b);

@@ -50,6 +50,7 @@ Value RoundedToOdd(Value nearest, Value above, Value exact) {
 Value NarrowToOdd(Value wide) {
   Code& c = *wide.code;
   const Value f = c.Unary(kFConvert, Reg::kF32, wide), back = c.Unary(kFConvert, Reg::kF64, f);
+  for (Value v : {f, back}) c.module.Decorate(v.id, {kNoContraction});  // Mesa 25 took back for wide
   return RoundedToOdd(f, Abs(back) > Abs(wide), (back == wide) | IsNan(wide));
 }
 

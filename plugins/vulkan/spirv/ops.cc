@@ -200,7 +200,7 @@ Value Direct(const Operation& o, const ScalarOp& row) {
   const Value v =
       o.in.size() == 1 ? c.Unary(op, RegOf(o.result), o[0]) : c.Binary(op, RegOf(o.result), o[0], o[1]);
   if (row.op_class == keel::plugin::OpClass::kArithmetic && IsFloat(o.dtype) && o.in.size() == 2)
-    c.module.Decorate(v.id, {42});  // NoContraction
+    c.module.Decorate(v.id, {kNoContraction});
   return v;
 }
 
