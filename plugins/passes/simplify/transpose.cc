@@ -96,6 +96,10 @@ constexpr Rule kRules[] = {{"transpose", transposed}, {"reshape", reshaped},   {
 
 }  // namespace
 
-void transpose(Edit& e) { apply(e, {kRules, moving_rules()}); }
+// New moves may be equal to others.
+void transpose(Edit& e) {
+  apply(e, {kRules, moving_rules()});
+  cse(e);
+}
 
 }  // namespace keel_passes
