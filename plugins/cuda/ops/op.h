@@ -8,6 +8,7 @@
 #include "launch.h"
 #include "sdk/plugin/guard.h"
 #include "sdk/plugin/node.h"
+#include "sdk/plugin/numbers.h"
 
 namespace keel_cuda {
 
@@ -28,13 +29,9 @@ Impls ConvImpls();
 Impls SortImpls();
 Impls NormImpls();
 
-inline constexpr const char* kAllTypes = "T=bool|i8|i16|i32|i64|u8|u16|u32|u64|f16|bf16|f32|f64";
-inline constexpr const char* kNumTypes = "T=i8|i16|i32|i64|u8|u16|u32|u64|f16|bf16|f32|f64";
-inline constexpr const char* kFloatTypes = "T=f16|bf16|f32|f64";
+using keel::plugin::kAllTypes, keel::plugin::kFloatTypes, keel::plugin::kNumTypes;
 
-inline bool IsFloat(const keel_tensor& t) {
-  return t.dtype.code == (KEEL_F32 & 255) || t.dtype.code == (KEEL_BF16 & 255);
-}
+inline bool IsFloat(const keel_tensor& t) { return keel::plugin::Computed(keel_dt_of(&t)).floating; }
 // "b32": kernels that move elements need only their width.
 inline std::string Width(const keel_tensor& t) { return "b" + std::to_string(t.dtype.bits); }
 

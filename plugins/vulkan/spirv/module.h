@@ -103,8 +103,8 @@ enum Opcode : uint16_t {
   kBranchConditional = 250,
   kReturn = 253
 };
-// Instructions of the extended set GLSL.std.450.
 constexpr uint32_t kNoContraction = 42;  // a decoration
+// Instructions of the extended set GLSL.std.450.
 enum Extended : uint32_t { kRoundEven = 2, kTrunc = 3, kFloor = 8, kCeil = 9, kSqrt = 31 };
 enum StorageClass : uint32_t { kInput = 1, kPushConstant = 9, kPhysicalStorageBuffer = 5349 };
 enum Capability : uint32_t {
