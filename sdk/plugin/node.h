@@ -46,6 +46,18 @@ class Node {
   }
 };
 
+// Whether lack(tensor) gives no reason against any operand and result; omitted operands are left out.
+template <class Lack>
+bool takes_all(Node& node, Lack&& lack) {
+  uint32_t n_in = 0, n_out = 0;
+  node.host->node_arity(node.node, &n_in, &n_out);
+  for (uint32_t i = 0; i < n_in + n_out; i++) {
+    const keel_tensor t = i < n_in ? node.In(i) : node.Out(i - n_in);
+    if (t.dtype.bits && lack(t)) return false;
+  }
+  return !node.rc;
+}
+
 inline int64_t product(const int64_t* begin, const int64_t* end) {
   int64_t all = 1;
   for (; begin != end; begin++) all *= *begin;

@@ -6,13 +6,9 @@
 namespace keel_cuda {
 namespace {
 
-int32_t Match(keel_dev d, const keel_host* host, const keel_node* node, const char* (*lack)(keel_dt)) {
-  Op op(d, host, node);
-  for (uint32_t i = 0; i < op.n_in + op.n_out; i++) {
-    const keel_tensor t = i < op.n_in ? op.In(i) : op.Out(i - op.n_in);
-    if (t.dtype.bits && lack(keel::plugin::dtype_of(t))) return 0;
-  }
-  return !op.rc;
+int32_t Match(const keel_host* host, const keel_node* of, const char* (*lack)(keel_dt)) {
+  keel::plugin::Node node(host, of);
+  return keel::plugin::takes_all(node, [&](const keel_tensor& t) { return lack(keel::plugin::dtype_of(t)); });
 }
 
 }  // namespace
@@ -23,11 +19,11 @@ const char* LackOfNumbers(keel_dt dtype) {
 const char* LackOfWidth(keel_dt dtype) {
   return (dtype >> 8 & 255) < 8 ? "its kernels do not move elements of less than a byte" : nullptr;
 }
-int32_t MatchNumbers(keel_dev d, const keel_host* host, const keel_node* node) {
-  return Match(d, host, node, LackOfNumbers);
+int32_t MatchNumbers(keel_dev, const keel_host* host, const keel_node* node) {
+  return Match(host, node, LackOfNumbers);
 }
-int32_t MatchWidths(keel_dev d, const keel_host* host, const keel_node* node) {
-  return Match(d, host, node, LackOfWidth);
+int32_t MatchWidths(keel_dev, const keel_host* host, const keel_node* node) {
+  return Match(host, node, LackOfWidth);
 }
 
 bool Op::Fits(const std::vector<uint32_t>& uses, const std::vector<int64_t>& numbers) {

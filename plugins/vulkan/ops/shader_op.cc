@@ -22,14 +22,10 @@ const Kind* KindOf(const keel_tensor& t) {
   return nullptr;
 }
 
-int32_t Match(keel_dev d, const keel_host* host, const keel_node* node,
+int32_t Match(keel_dev d, const keel_host* host, const keel_node* of,
               const char* (*lack)(const Optional&, const keel_tensor&)) {
-  Op op(d, host, node);
-  for (uint32_t i = 0; i < op.n_in + op.n_out; i++) {
-    const keel_tensor t = i < op.n_in ? op.In(i) : op.Out(i - op.n_in);
-    if (t.dtype.bits && lack(d->has, t)) return 0;
-  }
-  return !op.rc;
+  Node node(host, of);
+  return keel::plugin::takes_all(node, [&](const keel_tensor& t) { return lack(d->has, t); });
 }
 
 }  // namespace
