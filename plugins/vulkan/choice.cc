@@ -95,7 +95,8 @@ Optional OptionalFeatures(VkPhysicalDevice device) {
           f.v11.storageBuffer16BitAccess == VK_TRUE,
           f.v12.shaderInt8 == VK_TRUE,
           f.all.features.shaderInt16 == VK_TRUE,
-          HasSubgroups(device)};
+          HasSubgroups(device),
+          f.HaveMatrices() ? FindMatrices(device) : Matrices{}};
 }
 
 const char* Lack(const Optional& has, bool f64, bool storage8, bool storage16) {
@@ -146,9 +147,10 @@ void Describe(VkPhysicalDevice device, keel_device_info* out) {
   std::copy_n(ids.deviceUUID, sizeof out->uuid, out->uuid);
   const Optional has = OptionalFeatures(device);
   const uint32_t version = properties.properties.apiVersion;
-  std::snprintf(out->capabilities, sizeof out->capabilities, "vulkan %u.%u, subgroups of %u%s%s",
+  std::snprintf(out->capabilities, sizeof out->capabilities, "vulkan %u.%u, subgroups of %u%s%s%s",
                 VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), ids.subgroupSize,
-                has.f16 ? ", f16" : "", has.f64 ? ", f64" : "");
+                has.f16 ? ", f16" : "", has.f64 ? ", f64" : "",
+                has.matrices.rows ? ", cooperative matrices" : "");
 }
 
 }  // namespace vulkan

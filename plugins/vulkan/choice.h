@@ -1,7 +1,7 @@
 // choice.h: which devices of the instance are usable, and their description.
 #ifndef KEEL_PLUGINS_VULKAN_CHOICE_H
 #define KEEL_PLUGINS_VULKAN_CHOICE_H
-#include "vulkan.h"
+#include "cooperative.h"
 
 namespace vulkan {
 
@@ -26,6 +26,11 @@ struct Features {
     v12.pNext = &v13;
   }
   Features(const Api& api, VkPhysicalDevice device);
+  // The features that shaders with cooperative matrices need, besides that of the extension.
+  bool HaveMatrices() const {
+    return v12.shaderFloat16 && v11.storageBuffer16BitAccess && v12.vulkanMemoryModel &&
+           v12.vulkanMemoryModelDeviceScope && v13.subgroupSizeControl && v13.computeFullSubgroups;
+  }
   Features(const Features&) = delete;
 };
 
@@ -33,6 +38,7 @@ struct Features {
 struct Optional {
   bool f64 = false, f16 = false, storage8 = false, storage16 = false, i8 = false, i16 = false,
        subgroups = false;
+  Matrices matrices;
 };
 Optional OptionalFeatures(VkPhysicalDevice device);
 

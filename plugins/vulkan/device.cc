@@ -41,6 +41,8 @@ void Enable(const Optional& has, Features* f) {
   f->v12.storageBuffer8BitAccess = has.storage8;
   f->v12.shaderInt8 = has.i8;
   f->v11.storageBuffer16BitAccess = has.storage16;
+  f->v12.vulkanMemoryModel = f->v12.vulkanMemoryModelDeviceScope = f->v13.subgroupSizeControl =
+      f->v13.computeFullSubgroups = has.matrices.rows != 0;
   f->all.features.shaderInt64 = VK_TRUE;
   f->all.features.shaderInt16 = has.i16;
   f->all.features.shaderFloat64 = has.f64;
@@ -65,6 +67,14 @@ keel_rc CreateDevice(keel_dev d) {
   info.pNext = &features.all;
   info.queueCreateInfoCount = one_family ? 1 : 2;
   info.pQueueCreateInfos = queues;
+  auto matrices = Typed<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
+  matrices.cooperativeMatrix = VK_TRUE;
+  if (d->has.matrices.rows) {
+    features.v13.pNext = &matrices;
+    info.enabledExtensionCount = 1;
+    info.ppEnabledExtensionNames = &kCooperativeExtension;
+  }
   VULKAN_TRY(d, CreateDevice, d->physical, &info, nullptr, &d->device);
   vk().GetDeviceQueue(d->device, families.compute, 0, &d->compute.queue);
   if (one_family && !families.transfer_index) return KEEL_OK;

@@ -31,6 +31,7 @@ inline constexpr uint32_t kPushBytes = 24;  // of push constants (shaders/common
 struct Code {  // SPIR-V; static data
   const uint32_t* words = nullptr;
   size_t bytes = 0;
+  uint32_t subgroup = 0;  // threads that each subgroup must have; 0: the driver chooses
 };
 using Constants = std::vector<uint32_t>;  // specialization constants 0, 1, ...
 // keel_host.node_hash, and two words of variants that the generator defines.

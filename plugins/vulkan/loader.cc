@@ -37,8 +37,9 @@ struct Wanted {
     info.pApplicationInfo = &app;
   }
   void Validate() {
-    messages.messageSeverity =
-        VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    messages.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    // With addresses to check, the layer warns that it is slow and turns features on.
+    if (!settings().gpu_assisted) messages.messageSeverity |= VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT;
     messages.messageType =
         VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
     messages.pfnUserCallback = Report;
@@ -81,6 +82,7 @@ std::string Open(Api* api) {
   if (settings().validate) wanted.Validate();
   if (VkResult result = create(&wanted.info, nullptr, &api->instance)) return WhyNoInstance(result);
   if (settings().validate) wanted.Listen(find, api->instance);
+  api->find = find;
 #define VULKAN_FUNCTION(name)                                                  \
   api->name = reinterpret_cast<PFN_vk##name>(find(api->instance, "vk" #name)); \
   if (!api->name) return "libvulkan has no vk" #name "; expected Vulkan 1.3 or newer";
@@ -99,16 +101,11 @@ const Settings& settings() {
     s.devices = variable("KEEL_VULKAN_DEVICES");
     s.cache = variable("KEEL_VULKAN_CACHE") == "0" ? "" : keel::plugin::cache_folder();
     s.plant = variable("KEEL_VULKAN_PLANT");
-    s.validate = is_set("KEEL_VULKAN_VALIDATE");
+#define VULKAN_SWITCH(name, VARIABLE) s.name = is_set("KEEL_VULKAN_" #VARIABLE);
+#include "switches.inc"
+#undef VULKAN_SWITCH
     s.gpu_assisted = variable("KEEL_VULKAN_VALIDATE") == "gpu";
-    s.fences = is_set("KEEL_VULKAN_FENCES") || s.gpu_assisted;
-    s.one_queue = is_set("KEEL_VULKAN_ONE_QUEUE");
-    s.barriers = is_set("KEEL_VULKAN_BARRIERS");
-    s.staging = is_set("KEEL_VULKAN_STAGING");
-    s.no_recordings = is_set("KEEL_VULKAN_NO_RECORDINGS");
-    s.no_subgroups = is_set("KEEL_VULKAN_NO_SUBGROUPS");
-    s.tiles = is_set("KEEL_VULKAN_TILES");
-    s.verify = is_set("KEEL_VULKAN_VERIFY");
+    s.fences |= s.gpu_assisted;
     return s;
   }());
   return read;

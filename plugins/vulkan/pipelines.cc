@@ -22,6 +22,13 @@ keel_rc Create(keel_dev d, Code code, const Constants& constants, VkPipeline* ou
   info.stage.module = module;
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = &special;
+  auto subgroup = Typed<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo>(
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
+  subgroup.requiredSubgroupSize = code.subgroup;
+  if (code.subgroup) {
+    info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+    info.stage.pNext = &subgroup;
+  }
   const VkResult made = vk().CreateComputePipelines(d->device, d->cache, 1, &info, nullptr, out);
   vk().DestroyShaderModule(d->device, module, nullptr);
   if (keel_rc rc = d->Check(made, "vkCreateComputePipelines")) return rc;

@@ -13,6 +13,7 @@ namespace vulkan {
 
 struct Api {
   VkInstance instance = nullptr;
+  PFN_vkGetInstanceProcAddr find = nullptr;
   std::vector<VkPhysicalDevice> devices;  // usable ones
   std::string why;                        // set if there are none
 #define VULKAN_FUNCTION(name) PFN_vk##name name = nullptr;
@@ -25,20 +26,14 @@ const Api& vk();
 
 // Switches, from environment variables; read once (README.md).
 struct Settings {
-  std::string library;         // path of another libvulkan
-  std::string devices;         // indices, UUIDs and parts of names of the devices to list; "": all
-  std::string cache;           // folder of the pipeline cache; "": none
-  std::string plant;           // a fault for tests of the checks: "barrier", "write", "prepare" or "run"
-  bool validate = false;       // the validation layer with synchronization validation
-  bool gpu_assisted = false;   // the layer checks addresses on the device instead
-  bool fences = false;         // the host waits for fences, not for timeline semaphores
-  bool one_queue = false;      // transfers share the compute queue
-  bool barriers = false;       // a barrier before each command
-  bool staging = false;        // no memory is used that both device and host reach fast
-  bool no_recordings = false;  // each run encodes its launches
-  bool no_subgroups = false;   // shaders use no subgroup operations
-  bool tiles = false;          // a device that is a processor gets the shaders of GPUs
-  bool verify = false;         // check barriers against operand ranges (verifier.h)
+  std::string library;  // path of another libvulkan
+  std::string devices;  // indices, UUIDs and parts of names of the devices to list; "": all
+  std::string cache;    // folder of the pipeline cache; "": none
+  std::string plant;    // a fault for tests of the checks: "barrier", "write", "prepare" or "run"
+#define VULKAN_SWITCH(name, VARIABLE) bool name = false;
+#include "switches.inc"
+#undef VULKAN_SWITCH
+  bool gpu_assisted = false;  // KEEL_VULKAN_VALIDATE=gpu: the layer checks addresses on the device instead
 };
 const Settings& settings();
 

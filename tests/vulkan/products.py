@@ -81,6 +81,21 @@ def convolutions():
         convolution("f32", (9, width + 6), (3, 3), 4, groups=4, stride=[stride, stride], dil=[dil, dil], lo=[1, 2], hi=[2, 1])
 
 
+def halves():
+    """Of f16, which GPUs multiply by cooperative matrices."""
+    for rows, inner, columns in ((5, 1, 5), (64, 32, 64), (63, 33, 65), (130, 70, 20), (8, 0, 9), (0, 8, 9), (40, 8200, 40)):
+        for ta, tb in itertools.product((False, True), repeat=2):
+            product("f16", rows, inner, columns, ta, tb)
+    product("f16", 33, 40, 47, batch_a=(3, 1), batch_b=(2,))
+    x, w, bias = numbers("f16", 3, 7, 41), numbers("f16", 41, 67), numbers("f16", 67)
+    check("linear", "f16", keel.linear, x, w, bias)
+    for image, window, outs, ins, groups in (((9, 8), (3, 3), 10, 4, 1), ((12, 11), (1, 1), 66, 40, 1), ((9, 8), (2, 3), 12, 8, 2)):
+        convolution("f16", image, window, outs, ins, groups, stride=[2, 1], lo=[1, 0], hi=[0, 1])
+    w = np.ones((8, 4, 3, 3), np.float32)
+    w[1, 2, 0], w[2, 0, 1, 1] = np.inf, np.nan
+    convolution("f16", (7, 9), (3, 3), 8, weights=keel.cast(keel.array(w), "f16"), lo=[1, 1], hi=[1, 1])
+
+
 def infinities():
     """Padding adds 0 even for infinite weights, and infinities in the image stay."""
     w = np.ones((4, 4, 3, 3), np.float32)
@@ -94,8 +109,8 @@ def infinities():
 
 
 def gradients():
-    for window, stride, pad in (((1, 1), 1, 0), ((3, 3), 1, 1), ((3, 3), 2, 1)):
-        x, w = numbers("f32", 2, 6, 8, 8), numbers("f32", 10, 6, *window)
+    for dtype, (window, stride, pad) in itertools.product(("f32", "f16"), (((1, 1), 1, 0), ((3, 3), 1, 1), ((3, 3), 2, 1))):
+        x, w = numbers(dtype, 2, 6, 8, 8), numbers(dtype, 10, 6, *window)
 
         def loss(x, w, stride=stride, pad=pad):
             with keel.Tape() as tape:
@@ -104,6 +119,6 @@ def gradients():
                 y = keel.reduce_sum(keel.conv(x, w, stride=[stride] * 2, lo=[pad] * 2, hi=[pad] * 2) ** 2)
             of_x, of_w = tape.gradient(y, [x, w])
             return keel.concat([keel.reshape(of_x, to=[-1]), keel.reshape(of_w, to=[-1])], axis=0)
-        check(("gradients", window, stride), "f32", loss, x, w)
+        check(("gradients", window, stride), dtype, loss, x, w)
 
 

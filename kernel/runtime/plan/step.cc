@@ -77,6 +77,8 @@ absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const St
   auto launch = std::make_shared<Launch>();
   ASSIGN_OR_RETURN(launch->dev, device.Open());
   launch->accelerator = lowered.accelerator;
+  if (launch->accelerator)
+    RETURN_IF_ERROR(launch->accelerator->CheckUsable());  // a driver may hang after fork
   const keel_impl& impl = step.impl->table;
   if (impl.prepare) {
     keel_launch made{};

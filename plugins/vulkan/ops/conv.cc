@@ -30,13 +30,12 @@ ConvNumbers Sizes(Op& op, Kind kind, const keel_tensor& x, const keel_tensor& w,
 void Launch(Op& op, Kind kind, Mode mode, ConvNumbers n) {
   const keel_tensor t = op.In(0);
   n.depth = mode == kTiles ? kTileDepth : kThreadDepth;
-  const Tiles tiles = mode == kTiles ? TilesFor(t, n.rows, n.columns) : Tiles{1, 1};
+  const Tiles tiles = mode == kTiles ? TilesFor(op, t, n.rows, n.columns) : Tiles{};
   const Groups groups = mode == kTiles ? TileGrid(op, tiles, n.rows, n.columns, n.batches)
                                        : ThreadGroups(uint64_t{n.batches} * n.rows * n.columns, 256);
-  const VkPipeline pipeline =
-      op.Numbers("conv", t,
-                 {tiles.rows, tiles.columns, kind, mode, n.sizes.window.IsPoints(), n.sizes.window.rank,
-                  IsSmall(n.sizes.window, std::max(n.inner, n.columns))});
+  const VkPipeline pipeline = TilePipeline(op, "conv", t, tiles,
+                                           {kind, mode, n.sizes.window.IsPoints(), n.sizes.window.rank,
+                                            IsSmall(n.sizes.window, std::max(n.inner, n.columns))});
   Steps(op, pipeline, groups, n.inner, n.depth, op.work.Add(n));
 }
 

@@ -27,12 +27,11 @@ void Finish(Op& op, ProductNumbers& n, uint32_t bias) {
     product.FindPairs(c);
     if (MultiplyInRegisters(op, product)) return;
   }
-  const Tiles tiles = mode == kTiles ? TilesFor(c, n.rows, n.columns) : Tiles{1, 1};
+  const Tiles tiles = mode == kTiles ? TilesFor(op, c, n.rows, n.columns) : Tiles{};
   const Groups groups = mode == kTiles
                             ? TileGrid(op, tiles, n.rows, n.columns, n.batches)
                             : ThreadGroups(static_cast<uint64_t>(keel_count(&c)), mode == kColumns ? 256 : 1);
-  Steps(op, op.Numbers("matmul", c, {tiles.rows, tiles.columns, mode, bias}), groups, n.inner, n.depth,
-        op.work.Add(n));
+  Steps(op, TilePipeline(op, "matmul", c, tiles, {mode, bias}), groups, n.inner, n.depth, op.work.Add(n));
 }
 
 void Matmul(Op& op) {

@@ -30,8 +30,9 @@ int32_t Match(keel_dev d, const keel_host* host, const keel_node* of,
 
 }  // namespace
 
-VkPipeline Op::Make(const std::string& module, const Constants& constants) {
-  const Code code = Shader(module);
+VkPipeline Op::Make(const std::string& module, const Constants& constants, uint32_t subgroup) {
+  Code code = Shader(module);
+  code.subgroup = subgroup;
   if (!code.words) Fail(KEEL_INTERNAL, "vulkan has no shader " + module);
   VkPipeline made = nullptr;
   if (!rc) rc = device->Pipeline(code, constants, &made);
@@ -47,6 +48,13 @@ VkPipeline Op::Numbers(const char* shader, const keel_tensor& t, const Constants
   // Sums and products wrap: the module for unsigned integers serves both.
   if (!Shader(module).words && kind->name[0] == 'i') module[module.rfind('_') + 1] = 'u';
   return Make(module, all);
+}
+
+VkPipeline Op::Cooperative(const char* shader, const Constants& constants) {
+  const Matrices& m = device->has.matrices;
+  Constants all = {n_in + n_out, 0, 4 * m.subgroup, m.rows | m.columns << 8 | m.inner << 16};
+  all.insert(all.end(), constants.begin(), constants.end());
+  return Make(std::string(shader) + "_cooperative", all, m.subgroup);
 }
 
 VkPipeline Op::Movement(const char* shader, const keel_tensor& t, const Constants& constants) {

@@ -39,6 +39,8 @@ class Op : public Node {
   VkPipeline Numbers(const char* shader, const keel_tensor& t, const Constants& constants);
   // A shader for elements of t by width: constants from number 1 on.
   VkPipeline Movement(const char* shader, const keel_tensor& t, const Constants& constants);
+  // A product of tiles by cooperative matrices: constants from number 4 on.
+  VkPipeline Cooperative(const char* shader, const Constants& constants);
   // The first dispatch, or one more, after a barrier.
   void Then(VkPipeline pipeline, Groups groups, uint64_t step, uint64_t numbers = 0) {
     const Dispatch each{pipeline, groups, step, numbers};
@@ -57,7 +59,7 @@ class Op : public Node {
   Work work;
 
  private:
-  VkPipeline Make(const std::string& module, const Constants& constants);
+  VkPipeline Make(const std::string& module, const Constants& constants, uint32_t subgroup = 0);
 };
 
 // Why shaders that compute, and shaders that move elements and need only their width, do not take the

@@ -1,4 +1,4 @@
-// tiles.h: the grid of shaders/tiles.glsl.
+// tiles.h: the grid of shaders/tiles.glsl and cooperative.glsl.
 #ifndef KEEL_PLUGINS_VULKAN_TILES_H
 #define KEEL_PLUGINS_VULKAN_TILES_H
 #include <algorithm>
@@ -8,13 +8,23 @@
 namespace vulkan {
 
 struct Tiles {
-  uint32_t rows, columns;  // of a work group, in 64 results
+  uint32_t rows = 1, columns = 1;  // of a work group, in 64 results
+  bool cooperative = false;
 };
 
 // f32 has shared memory for larger tiles, which read less.
-inline Tiles TilesFor(const keel_tensor& t, uint32_t rows, uint32_t columns) {
+inline Tiles TilesFor(const Op& op, const keel_tensor& t, uint32_t rows, uint32_t columns) {
+  if (keel_dt_of(&t) == KEEL_F16 && op.device->has.matrices.rows) return {.cooperative = true};
   const bool large = IsFloat(t) && t.dtype.bits <= 32;
   return {large && rows > 64 ? 2u : 1u, large && columns > 64 ? 2u : 1u};
+}
+// The shader for elements of t: constants from number 4 on.
+inline VkPipeline TilePipeline(Op& op, const char* shader, const keel_tensor& t, const Tiles& tiles,
+                               const Constants& constants) {
+  if (tiles.cooperative) return op.Cooperative(shader, constants);
+  Constants all = {tiles.rows, tiles.columns};
+  all.insert(all.end(), constants.begin(), constants.end());
+  return op.Numbers(shader, t, all);
 }
 // KEEL_UNIMPLEMENTED for more tiles than a grid has.
 inline Groups TileGrid(Op& op, Tiles tiles, uint32_t rows, uint32_t columns, uint32_t batches) {

@@ -29,11 +29,11 @@ uint in_x(uint n, uint i, uint cell) { return ((n * groups + group) * ins + i) *
 uint in_y(uint n, uint o, uint place) { return ((n * groups + group) * outs + o) * windows + place; }
 int cell_of(uint place, uint tap) { return POINTS != 0 ? int(place) : image_cell(place, tap); }
 
-A left(Numbers p, uint row, uint k) {
-  if (OP == kForward) return load(operand(1), weight(row, 0, k));
+E left(Numbers p, uint row, uint k) {
+  if (OP == kForward) return load_tile(operand(1), weight(row, 0, k));
   uint outer = over(k, OP == kImage ? taps : windows);
-  if (OP == kImage) return load(operand(1), weight(outer, row, k - outer * taps));
-  return load(operand(0), in_y(outer, row, k - outer * windows));
+  if (OP == kImage) return load_tile(operand(1), weight(outer, row, k - outer * taps));
+  return load_tile(operand(0), in_y(outer, row, k - outer * windows));
 }
 // The element of the right side; -1: padding.
 int right_at(uint k, uint column) {
@@ -47,14 +47,14 @@ int right_at(uint k, uint column) {
   return at < 0 ? -1 : int(OP == kForward ? in_x(image, channel, uint(at)) : in_y(image, channel, uint(at)));
 }
 uint64_t right_side() { return operand(OP == kWeights ? 1 : 0); }
-A right(Numbers p, uint k, uint column) {
+E right(Numbers p, uint k, uint column) {
   int at = right_at(k, column);
-  return at < 0 ? A(0) : load(right_side(), uint(at));
+  return at < 0 ? E(0) : load_tile(right_side(), uint(at));
 }
 A sum_of(Numbers p, uint row, uint column, A sum) {
   for (uint k = first; k < end; k++) {
     int at = right_at(k, column);
-    if (at >= 0) sum = MULTIPLY_ADD(left(p, row, k), load(right_side(), uint(at)), sum);
+    if (at >= 0) sum = MULTIPLY_ADD(A(left(p, row, k)), load(right_side(), uint(at)), sum);
   }
   return sum;
 }
@@ -74,7 +74,11 @@ V4 right4(Numbers p, uint k, uint column) {
   if (POINTS != 0 && OP != kWeights) return load4(right_side(), uint(right_at(k, column)));
   return V4(right(p, k, column), right(p, k, column + 1), right(p, k, column + 2), right(p, k, column + 3));
 }
+#ifdef COOPERATIVE
+#include "cooperative.glsl"
+#else
 #include "tiles.glsl"
+#endif
 
 void enter(uint batch) {
   image = batch / groups;

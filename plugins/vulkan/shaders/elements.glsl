@@ -45,6 +45,17 @@ A load(uint64_t at, uint i) { return Elements(at).v[i]; }
 void store(uint64_t at, uint i, A x) { Elements(at).v[i] = x; }
 #endif
 
+// E: an element in a tile of a product.
+#ifdef COOPERATIVE
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#define E float16_t
+layout(buffer_reference, scalar, buffer_reference_align = 2) buffer TileElements { E v[]; };
+E load_tile(uint64_t at, uint i) { return TileElements(at).v[i]; }
+#else
+#define E A
+#define load_tile load
+#endif
+
 #ifdef V4 // 2 and 4 elements; 2 are aligned together
 #if !defined(NARROW) && !defined(HALF) && BYTES == 4
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Pairs { uint64_t v; }; // one load: see product.comp

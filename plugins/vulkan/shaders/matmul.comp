@@ -11,8 +11,8 @@ layout(constant_id = 5) const uint BIAS = 0;
 const uint kTiles = 0, kColumns = 1, kDots = 2; // ops/matmul.cc
 shared A partial[256];
 
-A left(Numbers p, uint row, uint k) { return load(a_matrix, from_a + row * a_row + k * a_inner); }
-A right(Numbers p, uint k, uint column) { return load(b_matrix, from_b + k * b_inner + column * b_column); }
+E left(Numbers p, uint row, uint k) { return load_tile(a_matrix, from_a + row * a_row + k * a_inner); }
+E right(Numbers p, uint k, uint column) { return load_tile(b_matrix, from_b + k * b_inner + column * b_column); }
 V4 left4(Numbers p, uint row, uint k) {
   if (a_inner == 1) return load4(a_matrix, from_a + row * a_row + k);
   return V4(left(p, row, k), left(p, row, k + 1), left(p, row, k + 2), left(p, row, k + 3));
@@ -31,26 +31,34 @@ void save(Numbers p, uint row, uint column, A sum) {
   if (BIAS != 0) sum += load(operand(2), column);
   store(RESULT, result(p, row, column), sum);
 }
+#ifdef COOPERATIVE
+#include "cooperative.glsl"
+#else
 #include "tiles.glsl"
+#endif
 
-A dot_product(Numbers p, uint row, uint column, uint begin, uint step, A sum) {
-  for (uint k = first_k(p) + begin; k < end_k(p); k += step) sum = MULTIPLY_ADD(left(p, row, k), right(p, k, column), sum);
+// k from begin on, each step-th, before end: found outside of loops, because lavapipe of Mesa 26 crashes where a subgroup without
+// active threads calculates it.
+A dot_product(Numbers p, uint row, uint column, uint begin, uint end, uint step, A sum) {
+  for (uint k = begin; k < end; k += step) sum = MULTIPLY_ADD(A(left(p, row, k)), A(right(p, k, column)), sum);
   return sum;
 }
 void by_thread(Numbers p) {
-  uint thread = gl_LocalInvocationID.y * 16 + gl_LocalInvocationID.x, in_batch = p.rows * p.columns;
-  for (uint i = gl_WorkGroupID.x * 256 + thread; i < p.batches * in_batch; i += gl_NumWorkGroups.x * 256) {
+  uint thread = gl_LocalInvocationID.y * 16 + gl_LocalInvocationID.x, columns = p.columns, in_batch = p.rows * columns;
+  uint first = first_k(p), end = end_k(p);
+  for (uint i = gl_WorkGroupID.x * 256 + thread, all = p.batches * in_batch; i < all; i += gl_NumWorkGroups.x * 256) {
     enter(p, i / in_batch);
-    uint row = i % in_batch / p.columns, column = i % p.columns;
-    save(p, row, column, dot_product(p, row, column, 0, 1, started(p, row, column)));
+    uint row = i % in_batch / columns, column = i % columns;
+    save(p, row, column, dot_product(p, row, column, first, end, 1, started(p, row, column)));
   }
 }
 void by_group(Numbers p) {
   uint thread = gl_LocalInvocationID.y * 16 + gl_LocalInvocationID.x, in_batch = p.rows * p.columns;
+  uint first = first_k(p), end = end_k(p);
   for (uint i = gl_WorkGroupID.x; i < p.batches * in_batch; i += gl_NumWorkGroups.x) {
     enter(p, i / in_batch);
     uint row = i % in_batch / p.columns, column = i % p.columns;
-    partial[thread] = dot_product(p, row, column, thread, 256, thread == 0 ? started(p, row, column) : A(0));
+    partial[thread] = dot_product(p, row, column, first + thread, end, 256, thread == 0 ? started(p, row, column) : A(0));
     for (uint half_size = 128; half_size > 0; half_size /= 2) {
       barrier();
       if (thread < half_size) partial[thread] += partial[thread + half_size];

@@ -27,7 +27,7 @@ int greatest(Numbers p, uint base, uint place) {
 }
 // The same cell with the first image dim varying fastest.
 int column_major(Numbers p, int offset) {
-  uint rest = uint(offset), index[kRank], at = 0;
+  uint rest = uint(offset), index[RANK], at = 0;
   for (int d = int(RANK) - 1; d >= 0; d--) {
     index[d] = rest % images[d];
     rest /= images[d];

@@ -22,7 +22,7 @@ State from(A x) { return State(int64_t(x >> 31 >> 1), uint64_t(x) & 0xffffffffUL
 State combined(State a, State b) { return State(a.high + b.high, a.low + b.low); }
 A finished(State s, uint reduced) {
   if (reduced == 0) return A(0);
-  int64_t count = int64_t(reduced), upper = s.high / count, rest = s.high % count;
+  int64_t count = int64_t(reduced), upper = s.high / count, rest = s.high - upper * count; // % of negative numbers is undefined
   if (rest < 0) {
     upper--;
     rest += count;

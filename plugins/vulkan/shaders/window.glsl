@@ -3,9 +3,10 @@
 layout(constant_id = WINDOW_ID) const uint RANK = 2;
 layout(constant_id = WINDOW_ID + 1) const uint SMALL = 0; // numbers below 2^20, which over() divides in f32
 NUMBERS { SIZES; uint rank, image[kRank], window[kRank], places[kRank]; int stride[kRank], dil[kRank], lo[kRank], hi[kRank]; };
-// Copies in registers: each use of p would be a load.
-uint images[kRank], cells[kRank], places[kRank];
-int strides[kRank], dils[kRank], los[kRank];
+// Copies in registers: each use of p would be a load. Of RANK, not kRank: glslang gives arrays of one type and size one type,
+// with the stride of the block's, which variables must not have.
+uint images[RANK], cells[RANK], places[RANK];
+int strides[RANK], dils[RANK], los[RANK];
 void read_window(Numbers p) {
   for (uint d = 0; d < RANK; d++) {
     images[d] = p.image[d];

@@ -8,9 +8,11 @@
 
 #include <functional>
 
-#include "module.h"
+#include "sdk/plugin/spirv.h"
 
 namespace keel_spirv {
+
+using namespace keel::spirv;
 
 enum class Reg : uint8_t { kBool, kU32, kU64, kF32, kF64 };
 

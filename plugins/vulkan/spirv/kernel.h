@@ -18,10 +18,12 @@
 #include <string>
 #include <string_view>
 
-#include "module.h"
 #include "sdk/plugin/body.h"
+#include "sdk/plugin/spirv.h"
 
 namespace keel_spirv {
+
+using keel::spirv::Words;
 
 struct KernelSpec {
   keel::plugin::Body body;      // needed_part() of a body whose results have one shape
