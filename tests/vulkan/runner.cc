@@ -185,6 +185,12 @@ Device& TheDevice() {
 
 const std::string& WhyNot() { return TheDevice().why; }
 
+bool SharesAddresses() {
+  VkPhysicalDeviceProperties properties;
+  TheDevice().GetPhysicalDeviceProperties(TheDevice().chip, &properties);
+  return properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
 std::string RunShader(const std::vector<uint32_t>& words, uint32_t groups, std::vector<std::string>* buffers,
                       const Fill& fill) {
   Device& d = TheDevice();

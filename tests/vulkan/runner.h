@@ -11,6 +11,8 @@ namespace vulkan_test {
 
 // "" if there is a device; otherwise the reason for skipping.
 const std::string& WhyNot();
+// Whether device addresses are addresses of this process: the device is a processor.
+bool SharesAddresses();
 
 // Copies the buffers to device memory, 64-byte aligned with a guard of 64 bytes behind each, runs `groups`
 // groups, and copies them back. `fill` receives the buffers' device addresses before the copy: it may write
