@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/parallel/parallel.h"
@@ -64,59 +62,76 @@ Unsigned<sizeof(T)> KeyOf(T x) {
   return kMax ? static_cast<U>(~key) : key;
 }
 
+// The element with this key. NaN and zeros have lost bits: false.
+template <bool kMax, class T, class U>
+bool FromKey(U key, T* x) {
+  constexpr U kSign = U{1} << (8 * sizeof(T) - 1);
+  const U order = kMax ? static_cast<U>(~key) : key;
+  if constexpr (!std::is_integral_v<Compute<T>>) {
+    *x = std::bit_cast<T>(static_cast<U>(order & kSign ? order ^ kSign : ~order));
+    return key != 0 && order != kSign;
+  } else {
+    *x = static_cast<T>(std::is_signed_v<T> ? order ^ kSign : order);
+    return true;
+  }
+}
+
 // A radix sort of rows of up to `n` elements; I counts them.
 template <bool kMax, class T, class I>
 class Sorter {
   using U = Unsigned<sizeof(T)>;
-  static constexpr int kBits = 8 * sizeof(T), kDigit = std::min(kBits, 11),
-                       kTop = kBits - std::min(kBits, kDigit);
-  static constexpr size_t kBuckets = size_t{1} << kDigit;
+  // Digits of 8 bits: with more, the ends of the buckets do not fit the first-level cache.
+  static constexpr int kBits = 8 * sizeof(T), kDigit = 8, kTop = kBits - std::min(kBits, 11);
+  static constexpr size_t kBuckets = size_t{1} << kDigit, kLeading = size_t{1} << std::min(kBits, 11);
   struct Item {
     U key;
     I place;
   };
-  using Counts = std::array<I, kBuckets>;
+  using Counts = std::array<I, kBuckets>;  // by digit
 
  public:
-  explicit Sorter(int64_t n)
-      : items_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(n))),
-        other_(std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(n))) {}
+  static constexpr int64_t kBytes = 2 * sizeof(Item);  // of memory, for each element of a row
+
+  Sorter(void* memory, int64_t n) : items_(static_cast<Item*>(memory)), other_(items_ + n) {}
 
   void Run(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
-    const bool is_short = n < static_cast<int64_t>(kBuckets);  // less work than counting digits
-    const int64_t kept = Keep(call, x, n, is_short || n / 2 < k ? kBuckets - 1 : LastDigit(call, x, n, k));
-    if (is_short) SelectAndSort(kept, k);
-    for (int shift = 0; shift < kBits && !is_short; shift += kDigit) Pass(call, kept, shift);
+    const bool is_short = n < 2048;  // less work than counting digits
+    const int64_t kept = Keep(call, x, n, is_short || n / 2 < k ? kLeading - 1 : LastDigit(call, x, n, k));
+    is_short ? SelectAndSort(kept, k) : SortByDigits(call, kept);
     if (Cancelled(call)) return;
     for (int64_t i = 0; i < k; i++) {
-      places[i] = static_cast<int64_t>(items_[static_cast<size_t>(i)].place);
-      values[i] = x[places[i]];
+      const Item& item = items_[i];
+      places[i] = static_cast<int64_t>(item.place);
+      if (!FromKey<kMax>(item.key, &values[i])) values[i] = x[places[i]];
     }
   }
 
  private:
-  static size_t DigitOf(U key, int shift) { return static_cast<size_t>(key >> shift) & (kBuckets - 1); }
-
-  // The leading digit of the k-th key.
-  static size_t LastDigit(const keel_call* call, const T* x, int64_t n, int64_t k) {
-    Counts counts = {};
-    InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) counts[DigitOf(KeyOf<kMax>(x[i]), kTop)]++;
-    });
-    size_t digit = 0;
-    for (int64_t left = k; digit < kBuckets - 1; digit++)
-      if ((left -= static_cast<int64_t>(counts[digit])) <= 0) break;
-    return digit;
+  static size_t LeadingOf(U key) { return static_cast<size_t>(key >> kTop); }
+  static size_t DigitOf(U key, int digit) {
+    return static_cast<size_t>(key >> digit * kDigit) & (kBuckets - 1);
   }
 
-  // Collects the elements whose leading digit is at most `last`; returns their number.
+  // The leading bits of the k-th key.
+  static size_t LastDigit(const keel_call* call, const T* x, int64_t n, int64_t k) {
+    std::array<I, kLeading> counts = {};
+    InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) counts[LeadingOf(KeyOf<kMax>(x[i]))]++;
+    });
+    size_t last = 0;
+    for (int64_t left = k; last < kLeading - 1; last++)
+      if ((left -= static_cast<int64_t>(counts[last])) <= 0) break;
+    return last;
+  }
+
+  // Collects the elements whose leading bits are at most `last`; returns their number.
   int64_t Keep(const keel_call* call, const T* x, int64_t n, size_t last) {
     int64_t kept = 0;
     InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         const U key = KeyOf<kMax>(x[i]);
-        items_[static_cast<size_t>(kept)] = {key, static_cast<I>(i)};
-        kept += DigitOf(key, kTop) <= last;
+        items_[kept] = {key, static_cast<I>(i)};
+        kept += LeadingOf(key) <= last;
       }
     });
     return kept;
@@ -126,41 +141,50 @@ class Sorter {
     const auto before = [](const Item& a, const Item& b) {
       return a.key != b.key ? a.key < b.key : a.place < b.place;
     };
-    if (k < n) std::nth_element(items_.get(), items_.get() + k, items_.get() + n, before);
-    std::sort(items_.get(), items_.get() + k, before);
+    if (k < n) std::nth_element(items_, items_ + k, items_ + n, before);
+    std::sort(items_, items_ + k, before);
   }
 
-  // Sorts by one digit; items with the same digit keep their order.
-  void Pass(const keel_call* call, int64_t n, int shift) {
-    Counts at = {};
+  // Sorts the n items by their digits from the lowest on; items with the same digit keep their order.
+  void SortByDigits(const keel_call* call, int64_t n) {
+    std::array<Counts, kBits / kDigit> counts = {};
     InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) at[DigitOf(items_[static_cast<size_t>(i)].key, shift)]++;
+      for (int64_t i = begin; i < end; i++)
+        for (int digit = 0; digit < kBits / kDigit; digit++)
+          counts[static_cast<size_t>(digit)][DigitOf(items_[i].key, digit)]++;
     });
+    for (int digit = 0; digit < kBits / kDigit; digit++)
+      Pass(call, n, digit, counts[static_cast<size_t>(digit)]);
+  }
+  void Pass(const keel_call* call, int64_t n, int digit, Counts& at) {
     if (std::find(at.begin(), at.end(), static_cast<I>(n)) != at.end()) return;
     for (I begin = 0; I & bucket : at) begin += std::exchange(bucket, begin);
     InChunks(call, 0, n, 4, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) {
-        const Item& item = items_[static_cast<size_t>(i)];
-        other_[at[DigitOf(item.key, shift)]++] = item;
-      }
+      for (int64_t i = begin; i < end; i++) other_[at[DigitOf(items_[i].key, digit)]++] = items_[i];
     });
     std::swap(items_, other_);
   }
 
-  std::unique_ptr<Item[]> items_, other_;
+  Item *items_, *other_;
+};
+
+// How many lanes have memory of their own to sort in; 0: rows are not sorted.
+struct TopK {
+  int64_t lanes;
 };
 
 // Lane i of a few takes the rows i, i + lanes ...
 template <bool kMax, class T, class I>
 void SortRows(const keel_call* call, int64_t rows, int64_t n, int64_t k) {
-  const int64_t lanes = std::min<int64_t>(Budget(), rows);
-  std::vector<Sorter<kMax, T, I>> sorters;
-  for (int64_t i = 0; i < lanes; i++) sorters.emplace_back(n);
+  using RowSorter = Sorter<kMax, T, I>;
+  const int64_t lanes = State<TopK>(call).lanes;
   ParallelFor(call, lanes, rows / lanes * n * 16, [&](int64_t begin, int64_t end) {
-    for (int64_t lane = begin; lane < end; lane++)
+    for (int64_t lane = begin; lane < end; lane++) {
+      RowSorter sorter(static_cast<char*>(call->scratch) + lane * n * RowSorter::kBytes, n);
       for (int64_t r = lane; r < rows && !Cancelled(call); r += lanes)
-        sorters[static_cast<size_t>(lane)].Run(call, In<T>(call, 0) + r * n, n, k, Out<T>(call, 0) + r * k,
-                                               Out<int64_t>(call, 1) + r * k);
+        sorter.Run(call, In<T>(call, 0) + r * n, n, k, Out<T>(call, 0) + r * k,
+                   Out<int64_t>(call, 1) + r * k);
+    }
   });
 }
 
@@ -183,17 +207,25 @@ keel_rc RunTopK(const keel_call* call) {
   return Done(call);
 }
 
-keel_rc PrepareTopK(const Node& node, keel_launch* launch) {
-  const keel_tensor x = node.In(0);
-  const bool largest = node.Flag("largest");
-  launch->run = VisitAll(keel_dt_of(&x), [&]<class T>() -> Run {
-    return largest ? Guard<RunTopK<true, T>> : Guard<RunTopK<false, T>>;
-  });
-  return KEEL_OK;
+template <class T>
+int64_t BytesToSort(int64_t n) {
+  const int64_t each =
+      n <= UINT32_MAX ? Sorter<true, T, uint32_t>::kBytes : Sorter<true, T, uint64_t>::kBytes;
+  return n * each;
 }
 
-constexpr keel_impl kImpls[] = {
-    Impl("top_k", "insertion or radix sort", Prepare<PrepareTopK>, KEEL_IMPL_ANY_DIMS)};
+keel_rc PrepareTopK(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0), y = node.Out(0);
+  const int64_t n = x.shape[x.ndim - 1], rows = Product(x.shape, x.ndim - 1);
+  const bool largest = node.Flag("largest");
+  TopK state = {y.shape[y.ndim - 1] > kFewest ? std::min<int64_t>(Budget(), rows) : 0};
+  const auto [run, bytes] = VisitAll(keel_dt_of(&x), [&]<class T>() -> std::pair<Run, int64_t> {
+    return {largest ? Guard<RunTopK<true, T>> : Guard<RunTopK<false, T>>, BytesToSort<T>(n)};
+  });
+  return Keep(launch, state, run, static_cast<uint64_t>(state.lanes * bytes));
+}
+
+constexpr keel_impl kImpls[] = {Impl("top_k", "insertion or radix sort", Prepare<PrepareTopK>)};
 
 }  // namespace
 
