@@ -54,6 +54,20 @@ def test_pow_of_special_numbers(context, device, dtype):
     assert np.allclose(got[~special], wanted[~special], rtol=4 * np.finfo(dtype).eps)
 
 
+ODD = ["sin", "tan", "asin", "atan", "tanh", "erf", "log1p", "sqrt", "floor", "ceil", "round"]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_functions_keep_the_sign_of_zero(context, device, dtype):
+    """One element, and more than a vector of them."""
+    for op in ODD:
+        for n in (1, 67):
+            x = np.where(np.arange(n) % 3 == 0, dtype(-0.0), dtype(0))
+            got = np.array(context.apply(device, op, x))
+            assert got.tobytes() == x.tobytes(), (op, n, got[:4])
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_squares_and_cubes(context, device, dtype):
