@@ -403,9 +403,11 @@ def draw_bait(context, ops, name, seed):
 
 
 def fill(drawer, length, bait, control):
-    """Adds nodes up to this number. Ops of the catalogue are equally likely, except effects."""
+    """Adds nodes up to this number. Ops of the catalogue are equally likely, except effects; none with bodies, or with a size
+    that only a run knows."""
     ops = drawer.shared.ops
-    names = sorted(n for n, op in ops.items() if not any(a["type"].startswith("graph") for a in op["attributes"]))
+    names = sorted(n for n, op in ops.items()
+                   if not any(a["type"].startswith("graph") or a["default"] == "fresh()" for a in op["attributes"]))
     names += [n for n in names if not ops[n]["results"]] * 2  # effects
     most = 12 * length
     while len(drawer.block.nodes) < length and (most := most - 1):

@@ -185,7 +185,7 @@ def test_each_op_has_ordinary_broadcast_empty_and_size_1_shapes(context):
 # Piecewise linear: the first gradient is constant nearby.
 FLAT = {
     "add", "sub", "mod", "rem", "maximum", "minimum", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "leaky_relu", "clamp", "select",
-    "cast", "identity", "fill", "reshape", "broadcast_to", "sum_to", "transpose", "concat", "split", "slice", "pad", "reverse", "tile", "gather",
+    "cast", "identity", "fill", "reshape", "broadcast_to", "sum_to", "transpose", "concat", "split", "slice", "pad", "reverse", "trim", "tile", "gather",
     "scatter_add", "gather_elements", "gather_nd", "triangle", "linspace", "roll", "sort", "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "top_k", "cumsum",
     "max_pool", "avg_pool", "random_uniform"}
 

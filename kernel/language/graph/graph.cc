@@ -88,6 +88,16 @@ absl::Status CheckNotBody(const Graph& g) {
                   kErrorHint, "finish a graph before other graphs call it");
 }
 
+// A body runs as a whole, so the sizes of all its values must be known before.
+absl::Status CheckSizesKnown(const OpDef& op, const Graph& body) {
+  for (const Node& node : body.nodes)
+    if (!SizeAttr(*node.op).empty())
+      return Annotate(Unimplemented("graph '", body.name, "', a body of ", OpName(op), ", contains ", OpName(*node.op),
+                                    ", whose result has a size that only a run knows"),
+                      kErrorHint, absl::StrCat("apply ", OpName(*node.op), " outside of loops, branches and calls"));
+  return absl::OkStatus();
+}
+
 // Depth and size including the bodies of a new node. Both are limited, which bounds the work for any file.
 absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, uint32_t* depth,
                          uint64_t* expanded) {
@@ -97,6 +107,7 @@ absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, ui
     RETURN_IF_ERROR(g.module->BodyTypes(number).status());
     const Graph& body = *g.module->graphs[number];
     if (IsTypedByGraph(op) && number == BodiesOf(attrs)[0]) RETURN_IF_ERROR(CheckIsolated(body));
+    RETURN_IF_ERROR(CheckSizesKnown(op, body));
     *depth = std::max(*depth, body.depth + 1);
     *expanded += body.expanded;
   }
@@ -106,6 +117,14 @@ absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, ui
     return Exhausted("graph '", g.name, "' would have more than ", g.limit,
                      " nodes, the limit, with the bodies of its calls");
   return absl::OkStatus();
+}
+
+// The node keeps the symbol that inference made for its size.
+void NameSize(const OpDef& op, const Inferred& inferred, Attrs* attrs) {
+  const std::string_view name = SizeAttr(op);
+  if (name.empty() || FindAttr(*attrs, name)) return;
+  attrs->push_back({std::string(name), *FindAttr(inferred.attrs, name)});
+  SortAttrs(attrs);
 }
 
 absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<ValueId>& in, Attrs* attrs,
@@ -120,6 +139,7 @@ absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<Valu
   RETURN_IF_ERROR(FillOperands(g, in, &index.operands));
   RETURN_IF_ERROR(Infer(op, index.operands, *attrs, g.module->dims, &index.inferred, &index.graph_types,
                         &index.var_types));
+  NameSize(op, index.inferred, attrs);
   return CheckResults(g, facts.name, names, declared, &index.inferred.results);
 }
 

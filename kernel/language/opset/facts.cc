@@ -77,6 +77,11 @@ std::string_view VarAttr(const OpDef& def) {
     if (a.type == opset::AttrDef::kVar) return a.name;
   return "";
 }
+std::string_view SizeAttr(const OpDef& def) {
+  for (const auto& a : def.attrs)
+    if (a.default_text == "fresh()") return a.name;
+  return "";
+}
 bool MayFail(const OpDef& def, DType first) {
   return std::any_of(def.fails.begin(), def.fails.end(), [&](const opset::FailDef& f) {
     return !f.dtypes || first == DType::kNone || f.dtypes & opset::Bit(first);

@@ -176,6 +176,14 @@ absl::Status CeilDiv(Env& env, int64_t a, int64_t b, int64_t* out) {
   return Arith(env, BinOp::kFloorDiv, up, b, out);
 }
 
+// A symbol for a size that only a run knows.
+absl::Status Fresh(Env& env, Args, Val* out) {
+  size_t number = 0;
+  while (env.dims.FindSymbol(absl::StrCat("size", number))) number++;
+  ASSIGN_OR_RETURN(Dim symbol, env.dims.Symbol(absl::StrCat("size", number)));
+  return out->Set(Val::kInt, symbol);
+}
+
 constexpr Function kFunctions[] = {{"bcast", "ll", Bcast},
                                    {"fits", "vv", nullptr},
                                    {"reduced", "llb", Reduced},
@@ -204,7 +212,8 @@ constexpr Function kFunctions[] = {{"bcast", "ll", Bcast},
                                    {"before", "lv", Before},
                                    {"floating", "d", Floating},
                                    {"bits", "d", Bits},
-                                   {"lossless", "dd", Lossless}};
+                                   {"lossless", "dd", Lossless},
+                                   {"fresh", "", Fresh}};
 
 }  // namespace
 

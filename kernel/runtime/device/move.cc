@@ -91,7 +91,10 @@ absl::StatusOr<ArrayRef> WrapOnDevice(Accelerator& device, const keel_tensor& t,
   return array;
 }
 
-absl::StatusOr<ArrayRef> ShareElements(keel_array* array) {
+namespace {
+
+// Another array with the elements of `array`, or, with another shape, with the first of them.
+absl::StatusOr<ArrayRef> ShareAs(keel_array* array, std::span<const int64_t> shape) {
   ArrayRef shared = ArrayRef::Share(array);
   if (DeviceBlock* of = array->device_block()) {
     BlockOwner block(new DeviceBlock(of->home));
@@ -99,13 +102,25 @@ absl::StatusOr<ArrayRef> ShareElements(keel_array* array) {
     block->written = of->written;
     block->outcome = of->outcome;
     block->shared = std::move(shared);
-    return HeaderOf(std::move(block), array->dtype, array->shape());
+    return HeaderOf(std::move(block), array->dtype, shape);
   }
-  ASSIGN_OR_RETURN(ArrayRef made,
-                   WrapArray(
-                       array->view, [](void* of) { ReleaseArray(static_cast<keel_array*>(of)); }, array));
+  keel_tensor view = array->view;
+  view.shape = const_cast<int64_t*>(shape.data());
+  ASSIGN_OR_RETURN(
+      ArrayRef made,
+      WrapArray(view, [](void* of) { ReleaseArray(static_cast<keel_array*>(of)); }, array));
   (void)shared.Detach();  // the new array's
   return made;
+}
+
+}  // namespace
+
+absl::StatusOr<ArrayRef> ShareElements(keel_array* array) { return ShareAs(array, array->shape()); }
+
+absl::StatusOr<ArrayRef> ShareFirst(keel_array* array, int64_t count) {
+  std::vector<int64_t> shape(array->shape().begin(), array->shape().end());
+  shape[0] = count;
+  return ShareAs(array, shape);
 }
 
 absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array) {

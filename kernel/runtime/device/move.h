@@ -32,6 +32,8 @@ absl::StatusOr<ArrayRef> WrapOnDevice(Accelerator& device, const keel_tensor& te
                                       void* arg);
 // Another array with the same elements, in host or device memory.
 absl::StatusOr<ArrayRef> ShareElements(keel_array* array);
+// The first `count` slices of a row-major array, which share its memory.
+absl::StatusOr<ArrayRef> ShareFirst(keel_array* array, int64_t count);
 // A new array, whose copy may still be in flight; strided arrays become row-major.
 absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array);
 // To the host; waits. The error of the run that computes the array, if it failed.

@@ -53,6 +53,7 @@ struct CoreRun {
 
 bool IsCore(const OpDef& op);
 bool IsVariableOp(const OpDef& op);  // a core op on a variable
+bool HasNewSize(const OpDef& op);    // only a run knows the size of its result
 // Fails if the format of a print does not match its operands.
 absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attrs& attrs, size_t operands,
                                                      const Module& module, Printer* printer);
@@ -63,7 +64,7 @@ const Impl* CoreImpl();
 struct CoreServices {
   CoreServices();
   Device host;       // runs the core steps of plans for devices with their own memory
-  Device variables;  // passes the arrays of variables on (variable_steps.h)
+  Device variables;  // passes arrays on: of variables, and trimmed ones (variable_steps.h)
   Printer printer;
 };
 

@@ -73,6 +73,7 @@ struct Lowered {
   std::forward_list<std::string> sources;  // Step::source points here
   std::shared_ptr<const Lowered> before;   // of which this is a copy (decline.h), with its sources; else null
   bool exact_convolution = false;          // as in the options
+  bool new_sizes = false;           // some symbols are known in a run only, so the whole has no binding
   uint32_t first_step = 0;          // number of the first step, counted over the plan and all its bodies
   std::vector<std::string> folded;  // names of nodes folded at planning
   std::vector<uint32_t> value_of;   // probes only: by graph value, its plan value; kNoValue: not needed

@@ -27,6 +27,7 @@ std::shared_ptr<const PassReport> JoinPasses(const std::vector<const Plan*>& par
 absl::StatusOr<std::unique_ptr<Lowered>> LowerWhole(const PlanRequest& request, PlanOptions options) {
   options.observe = options.probe = true;
   ASSIGN_OR_RETURN(std::unique_ptr<Lowered> whole, Lower(request, options));
+  whole->new_sizes = HasNewSizes(*request.graph, request.Needed());
   whole->steps.clear();
   whole->accelerator.reset();
   return whole;
@@ -41,7 +42,9 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(const PlanRequest& request, PlanO
   RETURN_IF_ERROR(request.device->Open().status());
   ASSIGN_OR_RETURN(PlannedGraph best, optimizer.Run(request, &options));
   const PlanRequest optimised = best.Request(request.device);
-  if (!request.device->host_memory() && NeedsHost(*optimised.graph, optimised.Needed()))
+  const std::vector<bool> needed = optimised.Needed();
+  const bool host = !request.device->host_memory() && NeedsHost(*optimised.graph, needed);
+  if (host || HasNewSizes(*optimised.graph, needed))
     return MakePlacedPlan(optimised, {}, {}, options);
   return Plan::Make(optimised, options);
 }

@@ -116,6 +116,7 @@ class Splitter {
       for (const PlacedNode* p : groups[g])
         for (ValueId v : graph_.nodes[p->node].out)
           if (feed_of_[v] == kNoValue) made_in_[v] = static_cast<int>(g);
+    FindNewSizes(groups);
     FindLeaving(groups);
     for (size_t g = 0; g < groups.size(); g++)
       RETURN_IF_ERROR(AddPart(groups[g], static_cast<int>(g), *parts));
@@ -134,6 +135,16 @@ class Splitter {
     return slot_[v];
   }
 
+  // Finds the values whose first dims only a run knows. Later parts read the numbers from the values.
+  void FindNewSizes(const std::vector<Group>& groups) {
+    for (const Group& group : groups)
+      for (const PlacedNode* p : group)
+        for (ValueId v : graph_.nodes[p->node].out)
+          if (HasNewSize(*graph_.nodes[p->node].op) && made_in_[v] >= 0 &&
+              MentionsSymbols(graph_.values[v].type.dims))
+            new_sizes_.push_back(v);
+  }
+
   // Finds the values that are used outside the group that computes them.
   void FindLeaving(const std::vector<Group>& groups) {
     leaving_.resize(groups.size());
@@ -144,6 +155,7 @@ class Splitter {
             leaving_[static_cast<size_t>(made_in_[v])].insert(v);
     for (ValueId v : request_.fetches)
       if (made_in_[v] >= 0) leaving_[static_cast<size_t>(made_in_[v])].insert(v);
+    for (ValueId v : new_sizes_) leaving_[static_cast<size_t>(made_in_[v])].insert(v);
   }
 
   absl::Status AddPart(const Group& group, int g, Parts& parts) {
@@ -172,6 +184,8 @@ class Splitter {
     for (ValueId v : request_.feeds)  // the numbers of symbols are solved from the feeds of the whole plan
       if (MentionsSymbols(graph_.values[v].type.dims) && std::find(in.begin(), in.end(), v) == in.end())
         in.push_back(v);
+    for (ValueId v : new_sizes_)  // of earlier parts
+      if (slot_[v] != kNoValue && std::find(in.begin(), in.end(), v) == in.end()) in.push_back(v);
     PlanOptions options = options_;
     options.results_on_device = true;
     Parts::Part part{.device = device, .plan = nullptr, .feeds = {}, .results = {}, .last_use = {}};
@@ -238,6 +252,7 @@ class Splitter {
   std::vector<int> made_in_;       // by value: the group that computes it; -1: none
   std::vector<uint32_t> feed_of_;  // by value: its feed, or kNoValue
   std::vector<uint32_t> slot_;     // by value: its slot, or kNoValue
+  std::vector<ValueId> new_sizes_;  // values whose first dim only a run knows
   std::vector<std::set<ValueId>> leaving_;
   std::vector<std::pair<ValueId, size_t>> entering_;  // values with the part that uses them
   uint32_t slots_ = 0;

@@ -95,7 +95,8 @@ class Running {
   void AddRunsOfVariables() {
     for (const Parts::Part& part : parts_.parts)
       if (part.variables)
-        for (const Step& step : part.plan->lowered().steps) step.core->variable->Read(&pending_);
+        for (const Step& step : part.plan->lowered().steps)
+          if (step.core->variable) step.core->variable->Read(&pending_);
   }
 
   absl::Status RunPart(const Parts::Part& part, std::span<ArrayRef> results, EventForwarder* forwarder,

@@ -90,6 +90,12 @@ PlacedNode PlaceOnHost(NodeId node, const OpDef& op, const PlanOptions& options)
 
 }  // namespace
 
+bool HasNewSizes(const Graph& graph, const std::vector<bool>& needed) {
+  for (size_t n = 0; n < needed.size(); n++)
+    if (needed[n] && HasNewSize(*graph.nodes[n].op)) return true;
+  return false;
+}
+
 bool NeedsPlacing(const Graph& graph, const Placing& placing) {
   if (!placing.rules.empty() || placing.fallback) return true;
   return !graph.module->devices.empty() && std::any_of(graph.nodes.begin(), graph.nodes.end(),
@@ -151,6 +157,7 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const PlanRequest& request, const 
         break;
       }
     if (IsCore(*node.op) && !p.device->host_memory()) p = PlaceOnHost(n, *node.op, options);
+    if (HasNewSize(*node.op)) p = {n, &options.core->variables, "its size is known in a run only"};
     placed.push_back(std::move(p));
   }
   ASSIGN_OR_RETURN(auto lacking, AllLacking(request, placed, options.host));

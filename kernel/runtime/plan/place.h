@@ -26,6 +26,8 @@ bool NeedsPlacing(const Graph& graph, const Placing& placing);
 bool CallsEffects(const Graph& graph, const Node& node);
 // Whether some needed nodes must run on the host even if the device has its own memory.
 bool NeedsHost(const Graph& graph, const std::vector<bool>& needed);
+// Whether a needed node has a result whose size only a run knows.
+bool HasNewSizes(const Graph& graph, const std::vector<bool>& needed);
 bool MatchesGlob(std::string_view pattern, std::string_view text);
 
 struct PlacedNode {

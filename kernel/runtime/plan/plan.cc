@@ -67,10 +67,14 @@ absl::Status Plan::CheckFeeds(std::span<keel_array* const> in) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<Binding>> Plan::FindBinding(std::span<keel_array* const> in) {
+absl::StatusOr<std::vector<int64_t>> Plan::SolveSymbols(std::span<keel_array* const> in) const {
   absl::InlinedVector<std::span<const int64_t>, 8> shapes;
   for (keel_array* array : in) shapes.push_back(array->shape());
-  ASSIGN_OR_RETURN(std::vector<int64_t> symbols, BindSymbols(*lowered_, {shapes.data(), shapes.size()}));
+  return BindSymbols(*lowered_, {shapes.data(), shapes.size()});
+}
+
+absl::StatusOr<std::shared_ptr<Binding>> Plan::FindBinding(std::span<keel_array* const> in) {
+  ASSIGN_OR_RETURN(std::vector<int64_t> symbols, SolveSymbols(in));
   std::shared_ptr<Binding> evicted;  // destroyed after the lock is released: it may wait for a device
   std::lock_guard lock(mutex_);
   for (auto it = bindings_.begin(); it != bindings_.end(); ++it) {
@@ -90,11 +94,17 @@ absl::StatusOr<std::shared_ptr<Binding>> Plan::FindBinding(std::span<keel_array*
 
 absl::StatusOr<std::vector<int64_t>> Plan::Sizes(std::span<keel_array* const> in, const DimTable& symbols) {
   RETURN_IF_ERROR(CheckFeeds(in));
-  ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding, FindBinding(in));
+  std::vector<int64_t> solved;
+  if (lowered_->new_sizes) {
+    ASSIGN_OR_RETURN(solved, SolveSymbols(in));
+  } else {
+    ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding, FindBinding(in));
+    solved = binding->symbols;
+  }
   std::vector<int64_t> numbers(symbols.symbol_count());
   for (size_t s = 0; s < numbers.size(); s++)
     if (std::optional<Dim> mine = lowered_->dims.FindSymbol(symbols.symbol_name(s)))
-      numbers[s] = binding->symbols[*lowered_->dims.symbol_index(*mine)];
+      numbers[s] = solved[*lowered_->dims.symbol_index(*mine)];
   return numbers;
 }
 
@@ -117,6 +127,11 @@ Plan::~Plan() = default;
 // Runs on a device with its own memory, or on several devices.
 absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                                 void* arg, const Deadline* end) {
+  if (lowered_->new_sizes) {
+    RETURN_IF_ERROR(SolveSymbols(in).status());
+    Deadline limit = EndOfRun(options_, end);
+    return placement_->Run(in, out, observer, arg, options_.timeout_ms ? &limit : nullptr);
+  }
   ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding, FindBinding(in));
   if (!lowered_->accelerator) {
     Deadline limit = EndOfRun(options_, end);  // one deadline for all parts

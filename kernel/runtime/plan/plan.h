@@ -58,6 +58,8 @@ class Plan {
                    void* arg = nullptr, const Deadline* end = nullptr);
   // For repeated runs of a plan on one device with its own memory, with row-major feeds of these shapes.
   absl::StatusOr<std::shared_ptr<Binding>> FindBinding(std::span<keel_array* const> in);
+  // By symbol; 0: the feeds do not determine it.
+  absl::StatusOr<std::vector<int64_t>> SolveSymbols(std::span<keel_array* const> in) const;
   absl::Status RunBound(Binding& binding, std::span<keel_array* const> in, std::span<ArrayRef> out) const;
   // The numbers of `symbols`, matched by name, for a run with these feeds; fails if the feeds have the wrong
   // shapes or dtypes.

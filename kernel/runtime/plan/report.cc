@@ -87,7 +87,7 @@ absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
     if (!in.empty()) RETURN_IF_ERROR(CheckFeeds(in));
     if (in.empty()) {
       ASSIGN_OR_RETURN(binding, BindOrReplace({}));
-    } else {
+    } else if (!lowered_->new_sizes) {
       ASSIGN_OR_RETURN(binding, FindBinding(in));
     }
   }

@@ -18,6 +18,11 @@ absl::StatusOr<std::shared_ptr<Plan>> MakeSum(Device* device, std::shared_ptr<Ca
   return Plan::Make(sum.On(device), options);
 }
 
+int64_t IntegerOf(const keel_array* scalar) {
+  if (scalar->dtype == DType::kI32) return *reinterpret_cast<const int32_t*>(scalar->data());
+  return *reinterpret_cast<const int64_t*>(scalar->data());
+}
+
 // The steps of one part in one run.
 class Steps {
  public:
@@ -26,6 +31,10 @@ class Steps {
 
   absl::Status Run(const Step& step, FindDevice find, SumPlans& sums) {
     const Core& core = *step.core;
+    if (HasNewSize(*step.op)) {
+      ASSIGN_OR_RETURN(made_[step.out[0]], Trim(step));
+      return absl::OkStatus();
+    }
     if (core.reads) {
       made_[step.out[0]] = core.variable->Read(&pending_);
       return absl::OkStatus();
@@ -38,6 +47,20 @@ class Steps {
   absl::StatusOr<ArrayRef> Result(uint32_t v) { return Operand(v, false); }
 
  private:
+  // Waits for the count, if a device computes it.
+  absl::StatusOr<ArrayRef> Trim(const Step& step) {
+    ASSIGN_OR_RETURN(ArrayRef x, Operand(step.in[0], false));
+    ASSIGN_OR_RETURN(ArrayRef count, Operand(step.in[1], false));
+    ASSIGN_OR_RETURN(count, OnHost(std::move(count)));
+    const int64_t number = IntegerOf(count.get());
+    const Dim want = lowered_.values[step.out[0]].type.dims[0];
+    if (number < 0 || number > x->dims[0])
+      return Error(absl::StatusCode::kOutOfRange, "count ", number, " is not in [0, ", x->dims[0], "]");
+    if (!IsSymbolic(want) && number != want)
+      return Error(absl::StatusCode::kOutOfRange, "count is ", number, ", but the attribute size is ", want);
+    return ShareFirst(x.get(), number);
+  }
+
   // owned: an array that nothing else writes.
   absl::StatusOr<ArrayRef> Operand(uint32_t v, bool owned) {
     const uint32_t root = lowered_.Root(v);

@@ -1,5 +1,5 @@
-// variable_steps.h: variable ops in plans for devices with their own memory, and of eager programs. They pass
-// arrays on, in whichever memory these are, so nothing is copied and nothing waits.
+// variable_steps.h: variable ops in plans for devices with their own memory, and of eager programs, and trim.
+// They pass arrays on, in whichever memory these are, so nothing is copied. Only trim waits, for its count.
 //
 // How to read it: MakePlacedPlan gives the variable ops of a plan to CoreServices::variables, so that they
 // are parts of their own (parts.h); Parts::Run calls RunVariablePart.

@@ -148,6 +148,7 @@ const Rule* find_rule(Text domain, Text op, int opset) {
                         einsum_rules(),
                         qlinear_rules(),
                         place_rules(),
+                        choose_rules(),
                         sample_rules(),
                         roi_rules(),
                         recurrent_rules(),

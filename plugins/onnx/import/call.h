@@ -117,6 +117,7 @@ Rules signal_rules();
 Rules einsum_rules();
 Rules qlinear_rules();
 Rules place_rules();
+Rules choose_rules();
 Rules sample_rules();
 Rules roi_rules();
 Rules recurrent_rules();

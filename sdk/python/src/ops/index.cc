@@ -1,5 +1,5 @@
 // index.cc: indexing with NumPy's syntax: t[1], t[-1], t[0:6:2], t[::-1], t[..., 0], t[:, None],
-// t[[0, 2]], t[other]. Implemented with the ops gather, slice, reverse, reshape.
+// t[[0, 2]], t[other], t[mask]. Implemented with the ops gather, slice, reverse, reshape.
 //
 // How to read it: each index applies to the current dim and returns the number of dims that it keeps.
 #include "ops/index.h"
@@ -62,12 +62,36 @@ Tensor pick_many(const Tensor& t, const Tensor& places, int64_t dim) {
   if (char kind = keel::find_dtype(places.dtype())->kind; kind == 'f')
     throw FaultyCall(keel::Error(KEEL_INVALID, "t[...]: indices must be integers, not " + places.type()),
                      Fault::kDtype);
-  else if (kind == 'b')
-    throw keel::Error(KEEL_INVALID,
-                      "t[...]: a bool tensor cannot be an index: the size of the result is unknown",
-                      "keel.select(mask, t, other) keeps the shape");
   keel::Operand size(t.dim(dim), kNowhere);
   return keel::gather(at(t), keel::select(keel::less(at(places), 0), keel::add(at(places), size), places),
+                      {.axis = dim});
+}
+
+bool is_mask(const Tensor& t) { return keel::find_dtype(t.dtype())->kind == 'b'; }
+
+// The elements where the mask, which covers the dims from `dim` on, is true: along one dim.
+Tensor pick_true(const Tensor& t, const Tensor& mask, int64_t dim) {
+  if (mask.ndim() == 0)
+    throw keel::Error(KEEL_INVALID, "t[...]: a bool without dims cannot be an index",
+                      "keel.select(condition, t, other) chooses by one bool");
+  const int64_t end = dim + mask.ndim();
+  std::vector<keel::Dim> shape;
+  keel::Dim covered = 1;
+  for (int64_t d = dim; d < end; d++) {
+    if (!(t.dim(d) == mask.dim(d - dim)))
+      throw FaultyCall(keel::Error(KEEL_INVALID, "t[...]: dim " + std::to_string(d - dim) + " of the mask is " +
+                                                     mask.dim(d - dim).text() + ", but dim " +
+                                                     std::to_string(d) + " of t is " + t.dim(d).text()),
+                       Fault::kShape);
+    covered = covered * t.dim(d);
+  }
+  for (int64_t d = 0; d < t.ndim(); d++)
+    if (d == dim)
+      shape.push_back(covered);
+    else if (d < dim || d >= end)
+      shape.push_back(t.dim(d));
+  nb::object places = nb::module_::import_("keel.selection").attr("true_places")(object_of(mask));
+  return keel::gather(at(keel::reshape(at(t), keel::Ints(std::move(shape)))), at(to_tensor(places)),
                       {.axis = dim});
 }
 
@@ -89,7 +113,7 @@ Tensor places_of(nb::handle i) {
 class IndexWalk {
  public:
   IndexWalk(Tensor t, nb::handle indices) : out_(std::move(t)), all_(indices), left_(out_.ndim()) {
-    for (nb::handle i : all_) taking_ += !i.is_none() && i.ptr() != Py_Ellipsis;
+    for (nb::handle i : all_) taking_ += width(i);
     if (taking_ > left_)
       throw keel::Error(KEEL_RANGE, std::to_string(taking_) + " indices for " + out_.type());
   }
@@ -99,6 +123,13 @@ class IndexWalk {
   }
 
  private:
+  // The number of dims that an index takes.
+  static int64_t width(nb::handle i) {
+    if (i.is_none() || i.ptr() == Py_Ellipsis) return 0;
+    if (is_slice(i) || is_number(i)) return 1;
+    const Tensor places = places_of(i);
+    return is_mask(places) ? places.ndim() : 1;
+  }
   void one(nb::handle i) {
     if (i.is_none()) {
       out_ = with_new_dim(out_, dim_++);
@@ -118,8 +149,8 @@ class IndexWalk {
     if (std::exchange(picked_, true))
       throw keel::Error(KEEL_UNIMPLEMENTED, "t[...]: at most one list or tensor is allowed as index",
                         "use keel.gather_nd, which gathers elements by rows of indices");
-    out_ = pick_many(out_, places, dim_);
-    dim_ += places.ndim();
+    out_ = is_mask(places) ? pick_true(out_, places, dim_) : pick_many(out_, places, dim_);
+    dim_ += is_mask(places) ? 1 : places.ndim();
   }
   Tensor out_;
   nb::handle all_;

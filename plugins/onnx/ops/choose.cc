@@ -1,0 +1,79 @@
+// choose.cc: the elements that a condition chooses, whose number only a run knows: NonZero, Compress, Unique.
+#include "plugins/onnx/ops/term.h"
+
+namespace onnx_import {
+namespace {
+
+// The places of the true elements of a bool[n]: i64[m].
+Term true_places(const Term& mask) {
+  Edit& e = mask.edit();
+  const keel_dim size = mask.dim(0);
+  const Term ones = mask.to(KEEL_I64);
+  const Term before = ones.op("cumsum", Attrs().flag("exclusive", true));
+  const Term to = select(mask, before, ones.size(size));  // the others go to an element that trim drops
+  const Term all = to.op("scatter_add", counting_term(e, size, KEEL_I64), Attrs().dim("size", e.add(size, 1)));
+  return all.op("trim", ones.sum({0}));
+}
+
+Term flattened(const Term& x) { return x.reshape({x.edit().product(x.dims())}); }
+
+void nonzero(Call& c) {
+  const Term x(c, 0);
+  if (x.rank() == 0) c.unsupported("its operand has no dims");
+  const Dims dims = x.dims();
+  Term rest = true_places(flattened(x.dtype() == KEEL_BOOL ? x : x.op("not_equal", 0)));
+  const keel_dim found = rest.dim(0);
+  Ids rows(dims.size());
+  for (size_t d = dims.size(); d-- > 1;) {
+    const Term size = rest.size(dims[d]);
+    rows[d] = rest.op("mod", size).reshape({1, found}).v;
+    rest = rest / size;
+  }
+  rows[0] = rest.reshape({1, found}).v;
+  c.done("concat", rows, Attrs().i("axis", 0));
+}
+
+void compress(Call& c) {
+  Term x(c, 0);
+  const bool flat = !c.has_attribute("axis");
+  const int64_t axis = flat ? 0 : c.axis(c.i("axis", 0), c.rank(0));
+  if (flat) x = flattened(x);
+  c.done("gather", {x.v, true_places(Term(c, 1)).v}, Attrs().i("axis", axis));
+}
+
+// With sorted=0 the different elements are in the order of their first occurrences.
+void unique(Call& c) {
+  if (c.has_attribute("axis") && c.rank(0) != 1)
+    c.unsupported(cat("attribute axis for an operand of ", c.rank(0), " dims; expected none, or one dim"));
+  Edit& e = c.e;
+  const Term x = flattened(Term(c, 0)), places = counting_term(e, x.dim(0), KEEL_I64);
+  const Ids sorted = e.ops("sort", {x.v}, {}, 2);
+  const Term values(e, sorted[0]), order(e, sorted[1]);
+  const Term before = values.gather(places.op("sub", 1).op("maximum", 0), 0);
+  const Term is_new = places.op("equal", 0) | values.op("not_equal", before);
+  Term group = is_new.to(KEEL_I64).op("cumsum") - 1;
+  Term first = order.gather(true_places(is_new), 0);  // the sort is stable
+  const keel_dim found = first.dim(0);
+  if (!c.i("sorted", 1)) {
+    const Term turn = first.op("argsort");
+    group = turn.op("argsort").gather(group, 0);
+    first = first.gather(turn, 0);
+  }
+  c.done("gather", {x.v, first.v}, Attrs().i("axis", 0));
+  if (c.wants(1)) c.set(1, first.v);
+  if (c.wants(2)) c.set(2, order.op("scatter_add", group, Attrs().dim("size", x.dim(0))).v);
+  if (!c.wants(3)) return;
+  c.set(3, group.op("scatter_add", filled(e, KEEL_I64, 1, {x.dim(0)}), Attrs().dim("size", found)).v);
+}
+
+constexpr Rule kRules[] = {
+    {"NonZero", 1, nonzero},
+    {"Compress", 9, compress, "axis"},
+    {"Unique", 11, unique, "axis sorted"},
+};
+
+}  // namespace
+
+Rules choose_rules() { return kRules; }
+
+}  // namespace onnx_import

@@ -1,0 +1,69 @@
+"""Functions whose result has a size that depends on the data: composed of ops, the last of them trim.
+
+In a traced function such a size is a symbol of its own. Each result waits for its size, also on a device. Loops,
+branches and called graphs cannot contain these functions: UnimplementedError.
+"""
+from . import _keel
+from ._keel import ops
+from .errors import InvalidError
+
+
+def true_places(mask):
+    """The places of the true elements of a bool tensor, in row-major order: i64[m]."""
+    flat = ops.reshape(mask, [-1]) if mask.ndim != 1 else mask
+    size, ones = flat.shape[0], ops.cast(flat, "i64")
+    to = ops.select(flat, ops.cumsum(ones, exclusive=True), ops.dim(size))  # the others go to an element that trim drops
+    return ops.trim(ops.scatter_add(to, ops.iota([size]), size=size + 1), ops.reduce_sum(ones))
+
+
+def _counted(size, like):
+    """A size as a scalar that has the dtype of `like`."""
+    return ops.dim(size, dtype=like.dtype)
+
+
+def nonzero(x):
+    """The indices of the elements of x that are not zero, in row-major order: a tuple with one i64[m] for each dim of x,
+    as numpy.nonzero(). x: a tensor or numbers with at least one dim. NaN is not zero. Raises InvalidError for a scalar."""
+    x = _keel.array(x)
+    if x.ndim == 0:
+        raise InvalidError(f"nonzero: x is {x.dtype.name}[], expected at least one dim; reshape it to [1] first")
+    rest, found = true_places(x if x.dtype == "bool" else x != 0), []
+    for size in reversed(x.shape[1:]):
+        number = _counted(size, rest)
+        found.append(rest % number)
+        rest = rest // number
+    return (rest, *reversed(found))
+
+
+def compress(condition, x, axis=None):
+    """The slices of x along axis (None: the elements of x in row-major order) whose entry of condition is true, as
+    numpy.compress(): condition is bool[k], and entries from k on are left out. Raises InvalidError if condition is not
+    bool[k], RangeError if k is larger than the axis and such an entry is true."""
+    x, condition = _keel.array(x), _keel.array(condition)
+    if condition.ndim != 1 or condition.dtype != "bool":
+        raise InvalidError(f"compress: condition has dtype {condition.dtype.name} and {condition.ndim} dims, expected bool[k]")
+    if axis is None:
+        x, axis = ops.reshape(x, [-1]), 0
+    return ops.gather(x, true_places(condition), axis=axis)
+
+
+def unique(x, return_index=False, return_inverse=False, return_counts=False):
+    """The different elements of x, sorted, as numpy.unique(): T[m]. With flags a tuple: the elements, then the index of the
+    first occurrence of each (i64[m]), for each element of x its place in the result (i64, with the shape of x), and the
+    number of occurrences of each (i64[m]). Every NaN is an element of its own."""
+    x = _keel.array(x)
+    flat = ops.reshape(x, [-1])
+    size = flat.shape[0]
+    values, order = ops.sort(ops.cast(flat, "i32") if x.dtype == "bool" else flat)
+    places = ops.iota([size])
+    new = ops.logical_or(places == 0, values != ops.gather(values, ops.maximum(places - 1, 0)))
+    group = ops.cumsum(ops.cast(new, "i64")) - 1
+    first = ops.gather(order, true_places(new))  # the sort is stable
+    results = [ops.gather(flat, first)]
+    if return_index:
+        results.append(first)
+    if return_inverse:
+        results.append(ops.reshape(ops.scatter_add(order, group, size=size), x.shape))
+    if return_counts:
+        results.append(ops.scatter_add(group, ops.fill(ops.cast(1, "i64"), [size]), size=first.shape[0]))
+    return results[0] if len(results) == 1 else tuple(results)

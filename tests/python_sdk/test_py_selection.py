@@ -1,0 +1,129 @@
+"""Functions whose result sizes only a run knows: trim, nonzero, compress, unique, t[mask]; numpy is the oracle."""
+import keel
+import numpy as np
+import pytest
+
+SIZES = (0, 1, 2, 7, 60)
+
+
+def numbers(n, seed=0):
+    return np.random.default_rng(seed + n).integers(-2, 3, n).astype("f4")
+
+
+def same(got, expected):
+    got, expected = [v if isinstance(v, tuple) else (v,) for v in (got, expected)]
+    assert len(got) == len(expected)
+    for g, e in zip(got, expected):
+        g = np.asarray(g)
+        assert g.shape == np.shape(e) and g.tolist() == np.asarray(e).tolist()
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_eager(device, n):
+    x = numbers(n)
+    same(keel.nonzero(keel.array(x)), np.nonzero(x))
+    same(keel.nonzero(keel.zeros([n])), np.nonzero(np.zeros(n)))
+    same(keel.compress(keel.array(x > 0), x), x[x > 0])
+    same(keel.array(x)[keel.array(x > 0)], x[x > 0])
+    same(keel.unique(x, True, True, True), np.unique(x, True, True, True))
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 5), (0, 3), (3, 0), (1, 1, 1, 1)])
+def test_dims(device, shape):
+    x = numbers(int(np.prod(shape))).reshape(shape)
+    same(keel.nonzero(x), np.nonzero(x))
+    same(keel.array(x)[x > 0], x[x > 0])
+    same(keel.unique(x, return_inverse=True)[0], np.unique(x))
+    for axis in range(len(shape)):
+        keep = np.arange(shape[axis]) % 2 == 0
+        same(keel.compress(keep, x, axis), np.compress(keep, x, axis))
+    mask = np.arange(shape[-1]) % 2 == 1
+    same(keel.array(x)[..., mask], x[..., mask])
+
+
+@pytest.mark.parametrize("kind", ["i32", "u8", "bool", "f64"])
+def test_dtypes(kind):
+    x = numbers(12).astype({"i32": "i4", "u8": "u1", "bool": "?", "f64": "f8"}[kind])
+    same(keel.nonzero(x), np.nonzero(x))
+    same(keel.unique(x), np.unique(x))
+
+
+def test_one_trace_serves_all_sizes(device):
+    @keel.function(signature="x: f32[n]")
+    def chosen(x):
+        found = x[x > 0]
+        return found * 2, keel.nonzero(x)[0], keel.unique(x), keel.reduce_sum(found), keel.zeros([found.shape[0], 2])
+
+    for n in (*SIZES, 7, 0):
+        x = numbers(n)
+        same(chosen(x), (x[x > 0] * 2, np.nonzero(x)[0], np.unique(x), x[x > 0].sum(), np.zeros([(x > 0).sum(), 2])))
+    same(chosen(np.zeros(5, "f4")), (np.zeros(0), np.zeros(0, int), np.zeros(1), 0, np.zeros([0, 2])))
+
+
+def test_a_choice_of_a_choice(device):
+    @keel.function(signature="x: f32[n, 3]")
+    def twice(x):
+        rows = x[x[:, 0] > 0]
+        return rows[rows[:, 1] > 0], rows @ keel.ones([3, 2])
+
+    for n in SIZES:
+        x = numbers(3 * n).reshape(n, 3)
+        rows = x[x[:, 0] > 0]
+        same(twice(x), (rows[rows[:, 1] > 0], rows @ np.ones([3, 2], "f4")))
+
+
+def test_wrong_counts_and_operands(device):
+    x = keel.array([1., 2., 3.])
+    same(keel.trim(x, 2), np.array([1., 2.]))
+    same(keel.trim(x, keel.array(0, "i64")), np.zeros(0))
+    for count in (-1, 4, 2**40):
+        with pytest.raises(keel.RangeError, match=rf"count {count} is not in \[0, 3\]"):
+            keel.trim(x, keel.array(count, "i64"))
+    with pytest.raises(keel.RangeError, match="count is 1, but the attribute size is 2"):
+        keel.trim(x, 1, size=2)
+    with pytest.raises(keel.InvalidError, match=r"nonzero: x is f32\[\], expected at least one dim"):
+        keel.nonzero(1.)
+    with pytest.raises(keel.InvalidError, match=r"expected bool\[k\]"):
+        keel.compress([1, 0], x)
+    with pytest.raises(keel.RangeError, match=r"index 3 is not in \[0, 3\)"):
+        keel.compress([True] * 4, x)
+    with pytest.raises(keel.ShapeError, match="dim 0 of the mask is 2, but dim 0 of t is 3"):
+        x[keel.array([True, False])]
+    with pytest.raises(keel.InvalidError, match="a bool without dims cannot be an index"):
+        x[keel.array(True)]
+
+
+def test_bodies_refuse(device):
+    def body(i, x):
+        return i + 1, x + keel.reduce_sum(x[x > 0])
+
+    @keel.function(signature="x: f32[n]")
+    def loop(x):
+        return keel.while_loop(lambda i, x: i < 3, body, (keel.array(0), x))
+
+    with pytest.raises(keel.UnimplementedError, match="contains trim, whose result has a size that only a run knows"):
+        loop(numbers(4))
+
+
+def test_gradients_pass_through_the_chosen_elements(device):
+    x = numbers(9)
+
+    def loss(x):
+        return keel.reduce_sum(keel.square(x[x > 0]))
+
+    expected = np.where(x > 0, 2 * x, 0)
+    same(keel.grad(loss)(keel.array(x)), expected)
+    same(keel.function(keel.grad(loss))(keel.array(x)), expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_and_files(tmp_path, threads):
+    @keel.function(signature="x: f32[n]")
+    def chosen(x):
+        return x[x > 0] + 1
+
+    chosen.save(str(tmp_path / "m.keel"))
+    session = keel.load(str(tmp_path / "m.keel"), threads=threads)
+    for n in SIZES:
+        x = numbers(n)
+        same(session(x), x[x > 0] + 1)
