@@ -4,6 +4,7 @@
 
 #include "kernel/language/graph/graph.h"
 #include "kernel/language/graph/module_index.h"
+#include "kernel/language/graph/new_sizes.h"
 
 namespace keel {
 namespace {
@@ -69,6 +70,7 @@ void DropConstants(Module* m) {
 
 std::vector<bool> NeededNodes(const Graph& graph, std::span<const ValueId> feeds,
                               std::span<const ValueId> wanted, std::span<const NodeId> nodes) {
+  const NewSizes sizes(graph);
   std::vector<bool> fed(graph.values.size()), value(graph.values.size()), node(graph.nodes.size());
   for (ValueId v : feeds) fed[v] = true;
   for (ValueId v : wanted) value[v] = true;
@@ -81,6 +83,7 @@ std::vector<bool> NeededNodes(const Graph& graph, std::span<const ValueId> feeds
     if (!node[n]) continue;
     for (ValueId v : graph.nodes[n].in)
       if (v != kNoValue) value[v] = true;
+    sizes.ForEach(graph.nodes[n], [&](ValueId v) { value[v] = true; });
   }
   return node;
 }

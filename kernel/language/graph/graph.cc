@@ -90,12 +90,12 @@ absl::Status CheckNotBody(const Graph& g) {
 
 // A body runs as a whole, so the sizes of all its values must be known before.
 absl::Status CheckSizesKnown(const OpDef& op, const Graph& body) {
-  for (const Node& node : body.nodes)
-    if (!SizeAttr(*node.op).empty())
-      return Annotate(Unimplemented("graph '", body.name, "', a body of ", OpName(op), ", contains ", OpName(*node.op),
-                                    ", whose result has a size that only a run knows"),
-                      kErrorHint, absl::StrCat("apply ", OpName(*node.op), " outside of loops, branches and calls"));
-  return absl::OkStatus();
+  if (!body.new_sizes) return absl::OkStatus();
+  const auto maker = std::ranges::find_if(body.nodes, [](const Node& n) { return !SizeAttr(*n.op).empty(); });
+  const std::string_view name = OpName(*maker->op);
+  return Annotate(Unimplemented("graph '", body.name, "', a body of ", OpName(op), ", contains ", name,
+                                ", whose result has a size that only a run knows"),
+                  kErrorHint, absl::StrCat("apply ", name, " outside of loops, branches and calls"));
 }
 
 // Depth and size including the bodies of a new node. Both are limited, which bounds the work for any file.
@@ -238,6 +238,7 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   expanded = all;
   for (uint32_t body : BodiesOf(nodes.back().attrs)) module->graphs[body]->called = true;
   effects.Add(EffectsOf(*this, nodes.back()));
+  new_sizes = new_sizes || !SizeAttr(*op).empty();
   return id;
 }
 

@@ -87,6 +87,7 @@ struct Graph {
                           // Of `expanded`. Higher while a pass works, because many of its nodes are dead.
   size_t limit = kMaxNodes;
   Effects effects;  // of all its nodes
+  bool new_sizes = false;  // some nodes make sizes that only a run knows (new_sizes.h)
 
   absl::StatusOr<ValueId> AddParam(std::string_view name, TensorType type);
   absl::Status AddRule(std::string_view text);             // after all parameters

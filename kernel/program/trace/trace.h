@@ -196,6 +196,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::StatusOr<std::vector<ValueId>> Add(std::string_view op, std::vector<ValueId> in, const Attrs& attrs);
   absl::Status AddRuleOfSizes(const std::string& rule);
   Trace& Program();  // the outermost trace
+  absl::Status CheckBeforeRun(Dim size);  // fails if only a run knows the size
   absl::Status Guard(const DimRule& rule);
   class EntryCopy;
   absl::StatusOr<uint32_t> NumberOf(const std::shared_ptr<Variable>& variable, std::string_view name = {});

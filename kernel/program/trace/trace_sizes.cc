@@ -1,6 +1,7 @@
 // trace_sizes.cc: queries of a program on symbolic sizes during a trace. An answer that is valid for all
 // sizes is returned directly. Otherwise the call being traced determines the answer, which becomes a guard:
 // the trace serves only calls with the same answer.
+#include "kernel/language/graph/new_sizes.h"
 #include "kernel/program/trace/trace.h"
 
 namespace keel {
@@ -14,6 +15,15 @@ absl::StatusOr<std::vector<int64_t>> OfCall(const SizeQueries* queries, const st
 }
 
 }  // namespace
+
+absl::Status Trace::CheckBeforeRun(Dim size) {
+  for (const Trace* trace = this; trace; trace = trace->parent_.get())
+    if (NewSizes(*trace->graph_).Mentions(size))
+      return Annotate(Error(absl::StatusCode::kFailedPrecondition, "the size ", module_->dims.Print(size),
+                            " is known in a run only, not during the trace"),
+                      kErrorHint, "use keel::dim(size), a tensor with the size at run time");
+  return absl::OkStatus();
+}
 
 Trace& Trace::Program() {
   Trace* program = this;
@@ -31,6 +41,7 @@ absl::StatusOr<int64_t> Trace::SizeNumber(std::string_view expression) {
   std::lock_guard lock(*mutex_);
   ASSIGN_OR_RETURN(Dim dim, module_->dims.Parse(expression, true));
   if (!IsSymbolic(dim)) return dim;
+  RETURN_IF_ERROR(CheckBeforeRun(dim));
   SizeQueries* queries = Program().size_queries_.get();
   std::string text = module_->dims.Print(dim);
   ASSIGN_OR_RETURN(std::vector<int64_t> symbols, OfCall(queries, text));
@@ -48,6 +59,7 @@ absl::StatusOr<bool> Trace::SizeRuleHolds(std::string_view text) {
     std::optional<bool> decided = DecidedForAll(rule, dims);
     if (decided && !*decided) return false;
     if (decided) continue;
+    for (Dim side : {rule.a, rule.b}) RETURN_IF_ERROR(CheckBeforeRun(side));
     Trace& program = Program();
     ASSIGN_OR_RETURN(std::vector<int64_t> symbols,
                      OfCall(program.size_queries_.get(), PrintRule(rule, dims)));

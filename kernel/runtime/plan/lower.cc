@@ -147,6 +147,8 @@ class Lowering : public BodySink {
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
     if (IsControl(op)) return AddControl(std::move(step), inferred, names);
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
+    if (HasNewSize(op))
+      return Unimplemented(OpName(op), " has a size that only a run knows; only ops of Keel may");
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
     if (!step.body && out_.accelerator && FoldOnHost(out_, &step, inferred, names, options_, &folded_bytes_))
       return step.out;

@@ -6,6 +6,7 @@
 #include <queue>
 #include <set>
 
+#include "kernel/language/graph/new_sizes.h"
 #include "kernel/language/graph/node_effects.h"
 #include "kernel/runtime/plan/parts.h"
 #include "kernel/runtime/plan/variable_steps.h"
@@ -19,6 +20,7 @@ using Group = std::vector<const PlacedNode*>;
 class Grouping {
  public:
   Grouping(const Graph& graph, std::span<const PlacedNode> placed) : placed_(placed) {
+    const NewSizes sizes(graph);
     std::vector<size_t> maker(graph.values.size(), kNone);
     uses_.resize(graph.module->variables.size());
     next_.resize(placed.size());
@@ -27,6 +29,7 @@ class Grouping {
       const Node& node = graph.nodes[placed[i].node];
       for (ValueId v : node.in)
         if (v != kNoValue && maker[v] != kNone) Edge(maker[v], i);
+      sizes.ForEach(node, [&](ValueId v) { Edge(maker[v], i); });
       for (ValueId v : node.out) maker[v] = i;
       if (graph.effects.MustRun() ? IsOrdered(graph, node) : HasAnyEffect(graph, node)) Order(graph, node, i);
     }

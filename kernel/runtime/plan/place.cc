@@ -91,7 +91,7 @@ PlacedNode PlaceOnHost(NodeId node, const OpDef& op, const PlanOptions& options)
 }  // namespace
 
 bool HasNewSizes(const Graph& graph, const std::vector<bool>& needed) {
-  for (size_t n = 0; n < needed.size(); n++)
+  for (size_t n = 0; graph.new_sizes && n < needed.size(); n++)
     if (needed[n] && HasNewSize(*graph.nodes[n].op)) return true;
   return false;
 }
