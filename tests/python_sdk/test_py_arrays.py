@@ -96,7 +96,7 @@ def test_indices_mean_what_numpy_means(index):
 
 @pytest.mark.parametrize("index, kind", [
     (4, IndexError), (-5, IndexError), ((0, 0, 0, 0), IndexError), (1.5, TypeError), ("a", TypeError), ((..., ...), ValueError),
-    (slice(None, None, 0), ValueError), ([True, False, True, False], ValueError), (([0], [1]), NotImplementedError)])
+    (slice(None, None, 0), ValueError), ([True, False], ValueError), (([0], [1]), NotImplementedError)])
 def test_wrong_indices_are_errors(index, kind):
     with pytest.raises(kind):
         keel.zeros((4, 3, 5))[index]

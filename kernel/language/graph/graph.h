@@ -86,7 +86,7 @@ struct Graph {
   uint64_t expanded = 0;  // number of nodes with all bodies inlined
                           // Of `expanded`. Higher while a pass works, because many of its nodes are dead.
   size_t limit = kMaxNodes;
-  Effects effects;  // of all its nodes
+  Effects effects;         // of all its nodes
   bool new_sizes = false;  // some nodes make sizes that only a run knows (new_sizes.h)
 
   absl::StatusOr<ValueId> AddParam(std::string_view name, TensorType type);

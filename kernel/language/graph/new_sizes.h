@@ -10,7 +10,8 @@ namespace keel {
 class NewSizes {
  public:
   explicit NewSizes(const Graph& graph);
-  // Calls f with each value whose first dim is a size that the node, or a body of it, mentions in an attribute.
+  // Calls f with each value whose first dim is a size that the node, or a body of it, mentions in an
+  // attribute.
   void ForEach(const Node& node, absl::FunctionRef<void(ValueId)> f) const;
 
   bool Mentions(Dim size) const;  // whether only a run knows it

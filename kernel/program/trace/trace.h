@@ -195,7 +195,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // At the current source line, on the device of the trace; returns the results.
   absl::StatusOr<std::vector<ValueId>> Add(std::string_view op, std::vector<ValueId> in, const Attrs& attrs);
   absl::Status AddRuleOfSizes(const std::string& rule);
-  Trace& Program();  // the outermost trace
+  Trace& Program();                       // the outermost trace
   absl::Status CheckBeforeRun(Dim size);  // fails if only a run knows the size
   absl::Status Guard(const DimRule& rule);
   class EntryCopy;

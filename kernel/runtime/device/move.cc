@@ -106,9 +106,9 @@ absl::StatusOr<ArrayRef> ShareAs(keel_array* array, std::span<const int64_t> sha
   }
   keel_tensor view = array->view;
   view.shape = const_cast<int64_t*>(shape.data());
-  ASSIGN_OR_RETURN(
-      ArrayRef made,
-      WrapArray(view, [](void* of) { ReleaseArray(static_cast<keel_array*>(of)); }, array));
+  ASSIGN_OR_RETURN(ArrayRef made,
+                   WrapArray(
+                       view, [](void* of) { ReleaseArray(static_cast<keel_array*>(of)); }, array));
   (void)shared.Detach();  // the new array's
   return made;
 }

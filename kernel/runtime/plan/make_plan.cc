@@ -44,8 +44,7 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(const PlanRequest& request, PlanO
   const PlanRequest optimised = best.Request(request.device);
   const std::vector<bool> needed = optimised.Needed();
   const bool host = !request.device->host_memory() && NeedsHost(*optimised.graph, needed);
-  if (host || HasNewSizes(*optimised.graph, needed))
-    return MakePlacedPlan(optimised, {}, {}, options);
+  if (host || HasNewSizes(*optimised.graph, needed)) return MakePlacedPlan(optimised, {}, {}, options);
   return Plan::Make(optimised, options);
 }
 

@@ -252,9 +252,9 @@ class Splitter {
   const Graph& graph_;
   const Optimizer& optimizer_;
   const PlanOptions& options_;
-  std::vector<int> made_in_;       // by value: the group that computes it; -1: none
-  std::vector<uint32_t> feed_of_;  // by value: its feed, or kNoValue
-  std::vector<uint32_t> slot_;     // by value: its slot, or kNoValue
+  std::vector<int> made_in_;        // by value: the group that computes it; -1: none
+  std::vector<uint32_t> feed_of_;   // by value: its feed, or kNoValue
+  std::vector<uint32_t> slot_;      // by value: its slot, or kNoValue
   std::vector<ValueId> new_sizes_;  // values whose first dim only a run knows
   std::vector<std::set<ValueId>> leaving_;
   std::vector<std::pair<ValueId, size_t>> entering_;  // values with the part that uses them

@@ -11,7 +11,8 @@ Term true_places(const Term& mask) {
   const Term ones = mask.to(KEEL_I64);
   const Term before = ones.op("cumsum", Attrs().flag("exclusive", true));
   const Term to = select(mask, before, ones.size(size));  // the others go to an element that trim drops
-  const Term all = to.op("scatter_add", counting_term(e, size, KEEL_I64), Attrs().dim("size", e.add(size, 1)));
+  const Term all =
+      to.op("scatter_add", counting_term(e, size, KEEL_I64), Attrs().dim("size", e.add(size, 1)));
   return all.op("trim", ones.sum({0}));
 }
 

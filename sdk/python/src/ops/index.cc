@@ -79,10 +79,11 @@ Tensor pick_true(const Tensor& t, const Tensor& mask, int64_t dim) {
   keel::Dim covered = 1;
   for (int64_t d = dim; d < end; d++) {
     if (!(t.dim(d) == mask.dim(d - dim)))
-      throw FaultyCall(keel::Error(KEEL_INVALID, "t[...]: dim " + std::to_string(d - dim) + " of the mask is " +
-                                                     mask.dim(d - dim).text() + ", but dim " +
-                                                     std::to_string(d) + " of t is " + t.dim(d).text()),
-                       Fault::kShape);
+      throw FaultyCall(
+          keel::Error(KEEL_INVALID, "t[...]: dim " + std::to_string(d - dim) + " of the mask is " +
+                                        mask.dim(d - dim).text() + ", but dim " + std::to_string(d) +
+                                        " of t is " + t.dim(d).text()),
+          Fault::kShape);
     covered = covered * t.dim(d);
   }
   for (int64_t d = 0; d < t.ndim(); d++)
