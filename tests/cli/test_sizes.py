@@ -139,3 +139,29 @@ def test_the_models_own_names_of_nodes(keel, tmp_path):
         assert {r["node"] for r in rows if r["device"].startswith("reference")} >= {"b"}
         assert {r["node"] for r in rows if r["device"].startswith("cpu")} == {"a", "y"}
     np.testing.assert_equal(keel("inspect", path).out.count("/head/Log"), 0)
+
+
+SELECTION = """keel 1
+
+fn @main(x: f32[n]) -> f32[m], f32[m] {
+  yes = greater(x, 0.0) : bool[n]
+  count = reduce_sum(cast(yes){to=i64}) : i64[]
+  sorted, at = sort(x){descending=true} : f32[n], i64[n]
+  y = trim(sorted, count){size=m} : f32[m]
+  ones = fill(1.0){dims=[m]} : f32[m]
+  return y, ones
+}
+
+entry main = @main (x) -> (y, ones)
+"""
+
+
+def test_a_size_that_only_the_run_knows(keel, graph):
+    path = graph(SELECTION)
+    keel("optimize", path, "-o", "better.keel")
+    for file in (path, "better.keel"):
+        assert "y: f32[2]\n[3, 1]\nones: f32[2]\n[1, 1]\n" == keel("run", file, "-i", "x=f32[4]=1,-1,3,0").out
+        assert "ones: f32[0]\n[]\n" in keel("run", file, "-i", "x=f32[2]=0,-1").out
+        assert "y: f32[m]" in keel("inspect", file).out.replace("out y", "y")
+    assert "its size is known in a run only" in keel("plan", path, "-i", "x=f32[2]=0,-1").out
+    assert "count 9 is not in [0, 3]" in keel("eval", "trim([1, 2, 3], 9)", code=5).err

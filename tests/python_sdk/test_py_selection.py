@@ -48,6 +48,13 @@ def test_dtypes(kind):
     same(keel.unique(x), np.unique(x))
 
 
+def test_nan_is_not_zero_and_not_itself():
+    x = [float("nan"), 0., 1., float("nan")]
+    same(keel.nonzero(x), np.nonzero(x))
+    same(keel.unique(x, return_inverse=True)[1], np.array([2, 0, 1, 3]))
+    assert np.isnan(np.asarray(keel.unique(x))).tolist() == [False, False, True, True]
+
+
 def test_one_trace_serves_all_sizes(device):
     @keel.function(signature="x: f32[n]")
     def chosen(x):
@@ -153,3 +160,45 @@ def test_a_size_of_the_run_is_no_number_in_a_trace():
         asks(numbers(4))
     for n in SIZES:
         same(counts(numbers(n)), np.asarray((numbers(n) > 0).sum()))
+
+
+def test_loops_and_branches_over_chosen_elements(device):
+    @keel.function(signature="x: f32[n]")
+    def program(x):
+        found = x[x > 0]
+        total, sums = keel.scan(keel.array(0.), found, lambda s, v: (s + v, s + v))
+        size = found.shape[0]
+        grown = keel.while_loop(found, lambda v: keel.reduce_sum(v) < -1, lambda v: v + keel.ones([size]))
+        return total, sums, grown, keel.cond(total > 3, lambda: keel.ones([size]), lambda: found)
+
+    for n in SIZES:
+        x = numbers(n)
+        found = x[x > 0]
+        same(program(x), (found.sum(), np.cumsum(found), found, np.ones(len(found)) if found.sum() > 3 else found))
+
+
+def test_effects_keep_their_order(device):
+    v = keel.Variable([0., 0.])
+
+    @keel.function(signature="x: f32[n]")
+    def count(x):
+        found = x[x > 0]
+        v.assign_add(keel.stack([keel.reduce_sum(found), keel.array(1.)]))
+        return v + 0
+
+    total = 0
+    for k, n in enumerate(SIZES):
+        x = numbers(n)
+        total += float(x[x > 0].sum())
+        same(count(x), np.array([total, k + 1.]))
+
+
+def test_prepared_sessions(device):
+    @keel.function(signature="x: f32[n]")
+    def chosen(x):
+        return x[x > 0]
+
+    plan = keel.Session(chosen.concrete(numbers(3)), device).prepare()
+    for n in SIZES:
+        x = numbers(n)
+        same(plan(x), x[x > 0])
