@@ -120,6 +120,17 @@ def test_gradients_pass_through_the_chosen_elements(device):
     same(keel.function(keel.grad(loss))(keel.array(x)), expected)
 
 
+def test_the_gradient_of_a_traced_call_is_taken_in_a_trace(device):
+    @keel.function(signature="x: f32[n]")
+    def loss(x):
+        return keel.reduce_sum(keel.square(x[x > 0]))
+
+    x = numbers(9)
+    with pytest.raises(keel.UnimplementedError, match=r"size size0 is known in a run only[^~]*in a traced function"):
+        keel.grad(loss)(keel.array(x))
+    same(keel.function(keel.grad(loss))(keel.array(x)), np.where(x > 0, 2 * x, 0))
+
+
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_gradient_of_trim(device, count):
     x = keel.array([1., 2., 3.])

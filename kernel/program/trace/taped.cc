@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernel/language/graph/graph.h"
+#include "kernel/language/graph/new_sizes.h"
 #include "kernel/program/trace/linker.h"
 
 namespace keel {
@@ -89,6 +89,11 @@ absl::StatusOr<std::vector<ValueId>> Taped::Write(Graph* to, std::vector<ValueId
   std::vector<int64_t> sizes(dims.symbol_count(), -1);
   auto size = [&](Dim dim) -> absl::StatusOr<Dim> {
     if (!IsSymbolic(dim)) return dim;
+    if (NewSizes(*graph).Mentions(dim))
+      return Annotate(Unimplemented("the gradient of a call of graph '", graph->name, "', whose size ",
+                                    dims.Print(dim), " is known in a run only"),
+                      kErrorHint,
+                      "differentiate in a traced function, or call the function without tracing it");
     std::vector<size_t> used;
     dims.Symbols(dim, &used);
     for (size_t symbol : used)
