@@ -55,7 +55,8 @@ def test_a_missing_barrier_is_reported(in_child):
 
 
 def test_a_write_out_of_bounds_is_reported(in_child):
-    _, err = in_child(PLANTED, KEEL_VULKAN_VALIDATE="gpu", KEEL_VULKAN_PLANT="write")
+    # Newer layers report a write after it was done, and the process has crashed, unless they are asked to check it before.
+    _, err = in_child(PLANTED, KEEL_VULKAN_VALIDATE="gpu", KEEL_VULKAN_PLANT="write", VK_LAYER_GPUAV_SAFE_MODE="1")
     assert any("out of bounds" in line.lower() for line in complaints(err)), err
     assert complaints(in_child(PLANTED, KEEL_VULKAN_VALIDATE="gpu")[1]) == []
 
