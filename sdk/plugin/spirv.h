@@ -1,7 +1,6 @@
 // spirv.h: writes SPIR-V: the words of one module of a compute shader for Vulkan 1.3 (SPIR-V 1.5, physical
 // storage buffer addresses). Types and constants are deduplicated, capabilities follow from the types;
-// instructions go to the only function. plugins/vulkan/spirv/code.h adds arithmetic on values. A Module
-// belongs to one thread.
+// instructions go to the only function. A Module belongs to one thread.
 #ifndef KEEL_SDK_PLUGIN_SPIRV_H
 #define KEEL_SDK_PLUGIN_SPIRV_H
 
