@@ -1,6 +1,6 @@
 // top_k.cc: the k first elements of each row, with their places: NaN first, then the greatest (or least);
 // equal ones by place. Few of them are found by insertion; more by a radix sort of keys, unsigned numbers
-// that have the elements' order, after keys whose leading digit is too high have been left out.
+// that have the elements' order, after keys whose leading bits are too high have been left out.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -80,7 +80,6 @@ bool FromKey(U key, T* x) {
 template <bool kMax, class T, class I>
 class Sorter {
   using U = Unsigned<sizeof(T)>;
-  // Digits of 8 bits: with more, the ends of the buckets do not fit the first-level cache.
   static constexpr int kBits = 8 * sizeof(T), kDigit = 8, kTop = kBits - std::min(kBits, 11);
   static constexpr size_t kBuckets = size_t{1} << kDigit, kLeading = size_t{1} << std::min(kBits, 11);
   struct Item {
