@@ -2,7 +2,7 @@
 # (glslang 13), or empty. The programs of .venv (tools/requirements.txt) are newer than Debian's.
 file(GLOB prefix "${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/cmeel.prefix")
 find_program(KEEL_SPIRV_VAL spirv-val PATHS "${prefix}/bin" NO_DEFAULT_PATH)
-find_program(KEEL_SPIRV_VAL spirv-val)
+find_program(KEEL_SPIRV_VAL spirv-val NO_CMAKE_PATH)
 
 set(KEEL_COOPERATIVE "")
 set(in_wheel "${CMAKE_COMMAND}" -E env "LD_LIBRARY_PATH=${prefix}/lib" "${prefix}/bin/glslangValidator")
