@@ -29,24 +29,16 @@ std::string Lacks(const Api& api, VkPhysicalDevice device, const VkPhysicalDevic
 
 bool IsSoftware(const VkPhysicalDeviceProperties& p) { return p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
-bool HasSubgroups(VkPhysicalDevice device) {
-  auto ids =
-      Typed<VkPhysicalDeviceVulkan11Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
-  auto properties = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
-  properties.pNext = &ids;
-  vk().GetPhysicalDeviceProperties2(device, &properties);
+bool HasSubgroups(const Properties& p) {
   const VkSubgroupFeatureFlags needed = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
                                         VK_SUBGROUP_FEATURE_BALLOT_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
-  return !settings().no_subgroups && (ids.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-         (ids.subgroupSupportedOperations & needed) == needed;
+  return !settings().no_subgroups && (p.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+         (p.v11.subgroupSupportedOperations & needed) == needed;
 }
 
 keel::plugin::Identity IdentityOf(const Api& api, VkPhysicalDevice device) {
-  auto ids = Typed<VkPhysicalDeviceIDProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
-  auto properties = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
-  properties.pNext = &ids;
-  api.GetPhysicalDeviceProperties2(device, &properties);
-  return {properties.properties.deviceName, keel::plugin::hexadecimal(ids.deviceUUID, VK_UUID_SIZE)};
+  const Properties p(api, device);
+  return {p.all.properties.deviceName, keel::plugin::hexadecimal(p.v11.deviceUUID, VK_UUID_SIZE)};
 }
 
 // Keeps the devices that settings().devices selects.
@@ -61,10 +53,6 @@ std::string Select(Api* api) {
 }
 
 }  // namespace
-
-Features::Features(const Api& api, VkPhysicalDevice device) : Features() {
-  api.GetPhysicalDeviceFeatures2(device, &all);
-}
 
 std::string ListDevices(Api* api) {
   uint32_t n = 0;
@@ -89,14 +77,16 @@ std::string ListDevices(Api* api) {
 
 Optional OptionalFeatures(VkPhysicalDevice device) {
   const Features f(vk(), device);
+  const Properties p(vk(), device);
   return {f.all.features.shaderFloat64 == VK_TRUE,
           f.v12.shaderFloat16 == VK_TRUE,
           f.v12.storageBuffer8BitAccess == VK_TRUE,
           f.v11.storageBuffer16BitAccess == VK_TRUE,
           f.v12.shaderInt8 == VK_TRUE,
           f.all.features.shaderInt16 == VK_TRUE,
-          HasSubgroups(device),
-          f.HaveMatrices() ? FindMatrices(device) : Matrices{}};
+          HasSubgroups(p),
+          f.HaveMatrices() ? FindMatrices(device, p) : Matrices{},
+          FloatModes(p.v12)};
 }
 
 const char* Lack(const Optional& has, bool f64, bool storage8, bool storage16) {
@@ -127,28 +117,21 @@ Families ChooseFamilies(const Api& api, VkPhysicalDevice device) {
 }
 
 void Describe(VkPhysicalDevice device, keel_device_info* out) {
-  auto ids =
-      Typed<VkPhysicalDeviceVulkan11Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
-  auto properties = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
-  auto sizes = Typed<VkPhysicalDeviceMaintenance4Properties>(
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES);
-  properties.pNext = &ids;
-  ids.pNext = &sizes;
-  vk().GetPhysicalDeviceProperties2(device, &properties);
+  const Properties p(vk(), device);
   VkPhysicalDeviceMemoryProperties memory;
   vk().GetPhysicalDeviceMemoryProperties(device, &memory);
   for (uint32_t heap = 0; heap < memory.memoryHeapCount; heap++)
     if (memory.memoryHeaps[heap].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
       out->memory = std::max(out->memory, memory.memoryHeaps[heap].size);
   out->dl_type = 7;
-  if (IsSoftware(properties.properties)) out->flags = KEEL_DEVICE_SOFTWARE;
-  out->max_segment = std::min(ids.maxMemoryAllocationSize, sizes.maxBufferSize);
-  std::string_view(properties.properties.deviceName).copy(out->description, sizeof out->description - 1);
-  std::copy_n(ids.deviceUUID, sizeof out->uuid, out->uuid);
+  if (IsSoftware(p.all.properties)) out->flags = KEEL_DEVICE_SOFTWARE;
+  out->max_segment = std::min(p.v11.maxMemoryAllocationSize, p.v13.maxBufferSize);
+  std::string_view(p.all.properties.deviceName).copy(out->description, sizeof out->description - 1);
+  std::copy_n(p.v11.deviceUUID, sizeof out->uuid, out->uuid);
   const Optional has = OptionalFeatures(device);
-  const uint32_t version = properties.properties.apiVersion;
+  const uint32_t version = p.all.properties.apiVersion;
   std::snprintf(out->capabilities, sizeof out->capabilities, "vulkan %u.%u, subgroups of %u%s%s%s",
-                VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), ids.subgroupSize,
+                VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), p.v11.subgroupSize,
                 has.f16 ? ", f16" : "", has.f64 ? ", f64" : "",
                 has.matrices.rows ? ", cooperative matrices" : "");
 }

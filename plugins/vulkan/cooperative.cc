@@ -23,19 +23,11 @@ bool HasFeature(VkPhysicalDevice device) {
 }
 
 // Threads of a subgroup, if pipelines can require this number and a work group has room for four; else 0.
-uint32_t SubgroupSize(VkPhysicalDevice device) {
-  auto sizes =
-      Typed<VkPhysicalDeviceVulkan13Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES);
-  auto ids =
-      Typed<VkPhysicalDeviceVulkan11Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
-  auto all = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
-  all.pNext = &ids;
-  ids.pNext = &sizes;
-  vk().GetPhysicalDeviceProperties2(device, &all);
-  const bool fits = (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-                    sizes.maxComputeWorkgroupSubgroups >= 4 &&
-                    4 * ids.subgroupSize <= all.properties.limits.maxComputeWorkGroupInvocations;
-  return fits ? ids.subgroupSize : 0;
+uint32_t SubgroupSize(const Properties& p) {
+  const bool fits = (p.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                    p.v13.maxComputeWorkgroupSubgroups >= 4 &&
+                    4 * p.v11.subgroupSize <= p.all.properties.limits.maxComputeWorkGroupInvocations;
+  return fits ? p.v11.subgroupSize : 0;
 }
 
 std::vector<VkCooperativeMatrixPropertiesKHR> Kinds(VkPhysicalDevice device) {
@@ -57,10 +49,10 @@ bool Serves(const VkCooperativeMatrixPropertiesKHR& m) {
 
 }  // namespace
 
-Matrices FindMatrices(VkPhysicalDevice device) {
+Matrices FindMatrices(VkPhysicalDevice device, const Properties& properties) {
   if (!KEEL_COOPERATIVE || settings().no_matrices || settings().no_subgroups || !HasFeature(device))
     return {};
-  Matrices best = {.subgroup = SubgroupSize(device)};
+  Matrices best = {.subgroup = SubgroupSize(properties)};
   if (!best.subgroup) return {};
   for (const auto& m : Kinds(device))
     if (Serves(m) && m.MSize * m.NSize * m.KSize > best.rows * best.columns * best.inner)

@@ -2,7 +2,7 @@
 // Headers of Vulkan before 1.3.255 lack it.
 #ifndef KEEL_PLUGINS_VULKAN_COOPERATIVE_H
 #define KEEL_PLUGINS_VULKAN_COOPERATIVE_H
-#include "vulkan.h"
+#include "features.h"
 
 #ifndef VK_KHR_cooperative_matrix
 inline constexpr auto VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR =
@@ -38,7 +38,7 @@ struct Matrices {
 };
 
 // The largest matrices of f16 with sums in f32 that shaders/cooperative.glsl can use.
-Matrices FindMatrices(VkPhysicalDevice device);
+Matrices FindMatrices(VkPhysicalDevice device, const Properties& properties);
 
 }  // namespace vulkan
 #endif

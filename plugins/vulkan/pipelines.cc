@@ -7,8 +7,10 @@ namespace {
 
 keel_rc Create(keel_dev d, Code code, const Constants& constants, VkPipeline* out) {
   auto module_info = Typed<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
-  module_info.codeSize = code.bytes;
-  module_info.pCode = code.words;
+  const std::vector<uint32_t> words =
+      WithFloatModes(code.words, code.bytes / sizeof(uint32_t), d->has.float_modes);
+  module_info.codeSize = sizeof(uint32_t) * words.size();
+  module_info.pCode = words.data();
   VkShaderModule module;
   VULKAN_TRY(d, CreateShaderModule, d->device, &module_info, nullptr, &module);
   std::vector<VkSpecializationMapEntry> entries;

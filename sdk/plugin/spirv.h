@@ -116,6 +116,19 @@ enum Capability : uint32_t {
   kStorageBuffer8 = 4448,
   kPhysicalAddresses = 5347
 };
+// Execution modes for floats of one width (of SPIR-V 1.4 and newer). Each needs the capability of its name.
+enum FloatMode : uint32_t {
+  kDenormPreserve = 4459,
+  kSignedZeroInfNanPreserve = 4461,
+  kRoundingModeRte = 4462
+};
+constexpr uint32_t CapabilityOf(FloatMode mode) { return mode + 5; }
+
+// An instruction without a result, or with its type and id as the first operands.
+inline void Append(Words* to, Opcode op, const Words& operands) {
+  to->push_back(static_cast<uint32_t>(operands.size() + 1) << 16 | op);
+  to->insert(to->end(), operands.begin(), operands.end());
+}
 
 class Module {
  public:
@@ -159,7 +172,6 @@ class Module {
 
  private:
   Id Declare(Opcode op, const Words& operands, bool typed, Id type = 0);
-  static void Append(Words* to, Opcode op, const Words& operands);
 
   std::map<Id, Id> blocks_;
   Id next_ = 1;
@@ -185,11 +197,6 @@ inline void AppendText(Words* to, const char* text) {
 }
 
 inline Module::Module() : extended_(New()), main_(New()) {}
-
-inline void Module::Append(Words* to, Opcode op, const Words& operands) {
-  to->push_back(static_cast<uint32_t>(operands.size() + 1) << 16 | op);
-  to->insert(to->end(), operands.begin(), operands.end());
-}
 
 inline Id Module::Declare(Opcode op, const Words& operands, bool typed, Id type) {
   Words key = {op, type};
