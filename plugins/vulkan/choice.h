@@ -17,7 +17,7 @@ struct Optional {
   bool f64 = false, f16 = false, storage8 = false, storage16 = false, i8 = false, i16 = false,
        subgroups = false;
   Matrices matrices;
-  std::vector<FloatMode> float_modes;
+  std::vector<keel::spirv::FloatMode> float_modes;
 };
 Optional OptionalFeatures(VkPhysicalDevice device);
 

@@ -1,11 +1,11 @@
-// features.h: what the driver says of a device: its features and properties.
+// features.h: the features and properties of a device, from the driver.
 #ifndef KEEL_PLUGINS_VULKAN_FEATURES_H
 #define KEEL_PLUGINS_VULKAN_FEATURES_H
 #include "vulkan.h"
 
 namespace vulkan {
 
-// The features of Vulkan 1.0 to 1.3 in one chain, which `all` begins: none, or those of a device.
+// The features of Vulkan 1.0 to 1.3 in one chain that begins with `all`: none, or the features of a device.
 struct Features {
   VkPhysicalDeviceVulkan13Features v13 =
       Typed<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);

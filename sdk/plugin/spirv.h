@@ -130,6 +130,21 @@ inline void Append(Words* to, Opcode op, const Words& operands) {
   to->insert(to->end(), operands.begin(), operands.end());
 }
 
+// A module of SPIR-V 1.4 or newer, with these modes for its only entry point. count: words.
+inline Words WithFloatModes(const uint32_t* words, size_t count, const std::vector<FloatMode>& modes) {
+  constexpr size_t kHeader = 5;
+  Words out(words, words + kHeader);
+  for (const FloatMode& each : modes) Append(&out, kCapability, {each.mode + 5U});
+  for (size_t at = kHeader, length; at < count; at += length) {
+    length = words[at] >> 16;
+    out.insert(out.end(), words + at, words + at + length);
+    if ((words[at] & 0xFFFF) == kEntryPoint)  // its second operand is the function
+      for (const FloatMode& each : modes)
+        Append(&out, kExecutionMode, {words[at + 2], each.mode, each.width});
+  }
+  return out;
+}
+
 class Module {
  public:
   Module();
