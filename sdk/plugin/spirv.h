@@ -116,13 +116,13 @@ enum Capability : uint32_t {
   kStorageBuffer8 = 4448,
   kPhysicalAddresses = 5347
 };
-// Execution modes for floats of one width (of SPIR-V 1.4 and newer). Each needs the capability of its name.
-enum FloatMode : uint32_t {
-  kDenormPreserve = 4459,
-  kSignedZeroInfNanPreserve = 4461,
-  kRoundingModeRte = 4462
+// Execution modes for floats of one width. Each needs the capability of its name, whose number is greater
+// by 5.
+enum Mode : uint32_t { kDenormPreserve = 4459, kSignedZeroInfNanPreserve = 4461, kRoundingModeRte = 4462 };
+struct FloatMode {
+  Mode mode;
+  uint32_t width;  // bits
 };
-constexpr uint32_t CapabilityOf(FloatMode mode) { return mode + 5; }
 
 // An instruction without a result, or with its type and id as the first operands.
 inline void Append(Words* to, Opcode op, const Words& operands) {
