@@ -33,7 +33,8 @@ extern "C" {
 enum keel_device_flag {
   KEEL_DEVICE_HOST_MEMORY = 1, /* of keel_device */
   /* Of keel_device_info: the host's processor imitates another device. Only a user who names it gets it. */
-  KEEL_DEVICE_SOFTWARE = 2
+  KEEL_DEVICE_SOFTWARE = 2,
+  KEEL_DEVICE_INTEGRATED = 4 /* of keel_device_info: part of the host's processor; "auto" passes it over */
 };
 typedef struct keel_device_info { /* zeroed by Keel before the call */
   uint32_t struct_size, flags;

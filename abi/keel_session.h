@@ -9,7 +9,9 @@
 extern "C" {
 #endif
 
-/* Options:
+/* device: a name as keel_device_name gives it, without ":0" if it is the first of its plugin; or "auto": the
+ * first of the devices of cuda, the discrete devices of vulkan and cpu that has all ops of the graph. With
+ * none the error (KEEL_NOT_FOUND) says what each lacks. Options:
  *   "entry", "graph"     name of an entry (default: the only one), or of any graph, to run
  *   "threads", "memory"  as in keel_context_new
  *   "timeout_ms"  a run that takes longer ends with KEEL_CANCELLED; default: none

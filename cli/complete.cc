@@ -32,7 +32,7 @@ const CLI::Option* find(const Options& options, const std::string& word) {
 }
 
 std::vector<Candidate> devices() {
-  std::vector<Candidate> found;
+  std::vector<Candidate> found = {{"auto", "the first that has all ops"}};
   for (const std::string& name : open_context(Args{}).devices()) found.push_back({name, "device"});
   return found;
 }

@@ -90,7 +90,8 @@ void output_flag(Flags& flags, Args& a) {
 }
 
 void device_flag(Flags& flags, Args& a) {
-  flags.add("-d,--device", a.device, "device (default: cpu)", "DEVICE");
+  flags.add("-d,--device", a.device,
+            "device, or auto: the first of cuda, vulkan, cpu that has all ops (default: cpu)", "DEVICE");
   cpu_flags(flags, a);
 }
 

@@ -72,6 +72,7 @@ int bench_command(const Args& args) {
   report_generated(args, inputs);
   start = Clock::now();
   keel::Plan plan = keel::Session(model.module, device, session_options(args, entry.name, &model)).prepare();
+  device = device_of(device, plan);
   double prepare_ms = ms_since(start);
   load_ms += prepare_ms;
 

@@ -279,6 +279,7 @@ int profile_command(const Args& args) {
   keel::Options options = session_options(args, entry.name, &model);
   options.set("profile", "1");
   keel::Plan plan = keel::Session(model.module, device, options).prepare();
+  device = device_of(device, plan);
   std::optional<Interruptible> until_done(std::in_place, context);
   Profile profile = take(plan, inputs.arrays, args.runs, args.warmup);
   if (profile.plain_ms.empty()) return report_interrupted("profile", 0, args.runs, "runs");

@@ -206,6 +206,7 @@ int run_command(const Args& given_args) {
   if (observed) options.set("observe", "1");
   keel::Session session(model.module, device, options);
   keel::Plan plan = cut ? prepare(session, entry) : session.prepare();
+  device = device_of(device, plan);
   auto prepared = std::chrono::steady_clock::now();
   std::optional<int> stopped;
   Interruptible until_done(context);

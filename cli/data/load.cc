@@ -249,6 +249,10 @@ const Entry& pick_entry(const Model& model, const std::string& name) {
   throw Fail(kUsage, "no entry \"" + name + "\"; the file has " + join(names, ", "), closest(name, names));
 }
 
+std::string device_of(const std::string& picked, const keel::Plan& plan) {
+  return picked == "auto" ? Json::parse(plan.report()).at("device").get<std::string>() : picked;
+}
+
 std::string pick_device(const keel::Context& context, const std::string& name) {
   const std::string wanted = name.empty() ? "cpu" : name;
   try {

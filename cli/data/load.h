@@ -29,6 +29,8 @@ void read_info(Model& model);  // refreshes entries and cases after a change of 
 const Entry& pick_entry(const Model& model, const std::string& name);
 // One device; "" selects cpu if present, else the only one.
 std::string pick_device(const keel::Context& context, const std::string& name);
+// The device of a plan of a session on a picked device: the one that "auto" stands for.
+std::string device_of(const std::string& picked, const keel::Plan& plan);
 keel::Options pass_options(const Args& args);  // the options of keel_module_optimize
 // `model`: the model whose nodes --place names; null: none.
 keel::Options session_options(const Args& args, const std::string& entry, Model* model = nullptr);

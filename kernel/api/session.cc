@@ -75,6 +75,13 @@ absl::StatusOr<Placing> ReadPlacing(Registry& registry, const SessionTexts& want
   return placing;
 }
 
+// The device of "auto" for a run of the whole graph.
+absl::StatusOr<Device*> ChooseFor(const SessionState& s, Registry& registry) {
+  const std::vector<NodeId> targets = MustRunNodes(*s.graph);
+  return ChooseDevice(registry, {s.graph, nullptr, s.graph->params, s.graph->results, targets}, s.placing,
+                      s.options);
+}
+
 absl::StatusOr<std::vector<ValueId>> FindValues(const Graph& graph, Names names) {
   std::vector<ValueId> values;
   for (const char* name : names) {
@@ -292,10 +299,17 @@ keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* opti
                  RETURN_IF_ERROR(ReadOptions(options, n, state.get(), &texts));
                  // An observed session shows the nodes as written.
                  if (state->options.observe && !state->passes.given()) state->passes.level = 0;
-                 ASSIGN_OR_RETURN(state->device, m->state->context->registry.FindDevice(device));
-                 ASSIGN_OR_RETURN(state->placing, ReadPlacing(m->state->context->registry, texts));
+                 Registry& registry = m->state->context->registry;
+                 ASSIGN_OR_RETURN(state->placing, ReadPlacing(registry, texts));
+                 const bool chosen = device != std::string_view(kAutoDevice);
+                 if (chosen) {
+                   ASSIGN_OR_RETURN(state->device, registry.FindDevice(device));
+                 }
                  std::lock_guard lock(m->state->mutex);
                  ASSIGN_OR_RETURN(state->graph, ChooseGraph(*m->state->module, texts));
+                 if (!chosen) {
+                   ASSIGN_OR_RETURN(state->device, ChooseFor(*state, registry));
+                 }
                  *out = new keel_session{std::move(state)};
                  return absl::OkStatus();
                });

@@ -125,15 +125,16 @@ void Describe(VkPhysicalDevice device, keel_device_info* out) {
       out->memory = std::max(out->memory, memory.memoryHeaps[heap].size);
   out->dl_type = 7;
   if (IsSoftware(p.all.properties)) out->flags = KEEL_DEVICE_SOFTWARE;
+  if (p.all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU)
+    out->flags = KEEL_DEVICE_INTEGRATED;
   out->max_segment = std::min(p.v11.maxMemoryAllocationSize, p.v13.maxBufferSize);
   std::string_view(p.all.properties.deviceName).copy(out->description, sizeof out->description - 1);
   std::copy_n(p.v11.deviceUUID, sizeof out->uuid, out->uuid);
   const Optional has = OptionalFeatures(device);
-  const uint32_t version = p.all.properties.apiVersion;
   std::snprintf(out->capabilities, sizeof out->capabilities, "vulkan %u.%u, subgroups of %u%s%s%s",
-                VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), p.v11.subgroupSize,
-                has.f16 ? ", f16" : "", has.f64 ? ", f64" : "",
-                has.matrices.rows ? ", cooperative matrices" : "");
+                VK_API_VERSION_MAJOR(p.all.properties.apiVersion),
+                VK_API_VERSION_MINOR(p.all.properties.apiVersion), p.v11.subgroupSize, has.f16 ? ", f16" : "",
+                has.f64 ? ", f64" : "", has.matrices.rows ? ", cooperative matrices" : "");
 }
 
 }  // namespace vulkan

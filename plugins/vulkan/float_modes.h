@@ -1,5 +1,4 @@
-// float_modes.h: IEEE 754 in all shaders. Without these modes a driver may take x - x for 0
-// where x is infinite, take denormal numbers for 0, and round as it likes.
+// float_modes.h: IEEE 754 in all shaders. Without these modes x - x may be 0 where x is infinite.
 #ifndef KEEL_PLUGINS_VULKAN_FLOAT_MODES_H
 #define KEEL_PLUGINS_VULKAN_FLOAT_MODES_H
 #include "sdk/plugin/spirv.h"
@@ -7,8 +6,7 @@
 
 namespace vulkan {
 
-// The modes that a driver has, out of: zeros, infinities and NaNs are kept; denormals are kept; results are
-// rounded to nearest even.
+// The modes of a driver: for zeros, infinities and NaNs, for denormals, for rounding to nearest even.
 std::vector<keel::spirv::FloatMode> FloatModes(const VkPhysicalDeviceVulkan12Properties& driver);
 
 }  // namespace vulkan

@@ -172,4 +172,18 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const PlanRequest& request, const 
                          : LackError(graph, lacking);
 }
 
+absl::StatusOr<Device*> ChooseDevice(Registry& registry, PlanRequest request, const Placing& placing,
+                                     const PlanOptions& options) {
+  AutoDevices found = registry.Auto();
+  for (Device* device : found.devices) {
+    request.device = device;
+    const absl::Status placed = Place(request, placing, options).status();
+    if (placed.ok()) return device;
+    if (!absl::IsUnimplemented(placed) && device->Open().ok())
+      return placed;  // of the graph, not of the device
+    found.passed_over.push_back(absl::StrCat(device->name(), ": ", placed.message()));
+  }
+  return found.Error(absl::StrCat("graph \"", request.graph->name, "\""));
+}
+
 }  // namespace keel

@@ -39,4 +39,9 @@ struct PlacedNode {
 absl::StatusOr<std::vector<PlacedNode>> Place(const PlanRequest& request, const Placing& placing,
                                               const PlanOptions& options);
 
+// The device of a request for "auto": the first that has all ops of the nodes placed on it (with a fallback:
+// the first that opens). request.device is ignored.
+absl::StatusOr<Device*> ChooseDevice(Registry& registry, PlanRequest request, const Placing& placing,
+                                     const PlanOptions& options);
+
 }  // namespace keel

@@ -200,6 +200,7 @@ std::vector<std::unique_ptr<Device>>& Registry::Count(Loaded& loaded) {
 }
 
 absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
+  if (name == kAutoDevice) return FirstThatOpens();
   std::lock_guard lock(mutex_);
   const std::string wanted = name.substr(0, name.find(':'));
   const char* text = name.c_str() + wanted.size();  // ":TEXT", or ""

@@ -96,6 +96,15 @@ class Device {
   std::shared_ptr<Accelerator> accelerator_;
 };
 
+inline constexpr const char* kAutoDevice = "auto";
+// What this name may mean.
+struct AutoDevices {
+  std::vector<Device*> devices;          // best first; not opened
+  std::vector<std::string> passed_over;  // "cuda: no NVIDIA driver ..."
+  // The error where none of the devices serves; passed_over has the reason of each.
+  absl::Status Error(std::string_view task) const;
+};
+
 enum class Verdict { kLoaded, kRefused, kSkipped };
 struct Attempt {  // one line of `keel doctor`
   std::string path, source, reason;
@@ -117,8 +126,10 @@ class Registry {
   absl::StatusOr<const Plugin*> Add(const keel_plugin* table, const std::string& path);
 
   // "cpu" means "cpu:0"; "vulkan:TEXT", at least 4 characters, is the one device whose description or UUID
-  // contains the text. NotFound lists the available devices.
+  // contains the text; "auto" is the first of Auto() that opens. NotFound lists the available devices.
   absl::StatusOr<Device*> FindDevice(const std::string& name);
+  // auto.cc: cuda, discrete devices of vulkan, cpu. Loads their drivers.
+  AutoDevices Auto();
   // With host memory; null: there is none.
   Device* FirstHostDevice();
   // Devices()[i], without counting the devices of later plugins; null: there are fewer.
@@ -140,6 +151,7 @@ class Registry {
     std::string why;  // set if the plugin finds no device
   };
   static std::vector<std::unique_ptr<Device>>& Count(Loaded& loaded);
+  absl::StatusOr<Device*> FirstThatOpens();
   void ScanFolder(const std::string& folder, const std::string& source);
   std::string Mistakes(const Plugin& plugin) const;
   void Record(const std::string& path, const std::string& source, Verdict verdict, const std::string& reason);
