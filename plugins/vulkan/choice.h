@@ -1,8 +1,8 @@
 // choice.h: which devices of the instance are usable, and their description.
 #ifndef KEEL_PLUGINS_VULKAN_CHOICE_H
 #define KEEL_PLUGINS_VULKAN_CHOICE_H
+#include "capabilities.h"
 #include "cooperative.h"
-#include "features.h"
 #include "float_modes.h"
 
 namespace vulkan {

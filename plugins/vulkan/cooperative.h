@@ -2,7 +2,7 @@
 // Headers of Vulkan before 1.3.255 lack it.
 #ifndef KEEL_PLUGINS_VULKAN_COOPERATIVE_H
 #define KEEL_PLUGINS_VULKAN_COOPERATIVE_H
-#include "features.h"
+#include "capabilities.h"
 
 #ifndef VK_KHR_cooperative_matrix
 inline constexpr auto VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR =

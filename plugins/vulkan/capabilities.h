@@ -1,6 +1,7 @@
-// features.h: the features and properties of a device, from the driver.
-#ifndef KEEL_PLUGINS_VULKAN_FEATURES_H
-#define KEEL_PLUGINS_VULKAN_FEATURES_H
+// capabilities.h: the features and properties of a device, from the driver. (Not features.h, which glibc
+// has.)
+#ifndef KEEL_PLUGINS_VULKAN_CAPABILITIES_H
+#define KEEL_PLUGINS_VULKAN_CAPABILITIES_H
 #include "vulkan.h"
 
 namespace vulkan {
