@@ -1,5 +1,4 @@
-// capabilities.h: the features and properties of a device, from the driver. (Not features.h, which glibc
-// has.)
+// capabilities.h: a device's features and properties, from the driver. (features.h would hide glibc's.)
 #ifndef KEEL_PLUGINS_VULKAN_CAPABILITIES_H
 #define KEEL_PLUGINS_VULKAN_CAPABILITIES_H
 #include "vulkan.h"
