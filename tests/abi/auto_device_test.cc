@@ -2,13 +2,13 @@
 // are made here, so that the order is tested without the hardware.
 #include <gtest/gtest.h>
 
-#include <memory>
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "abi/keel.h"
 #include "abi/keel_plugin.h"
+#include "tests/abi/plugin_table.h"
 
 namespace {
 
@@ -33,34 +33,22 @@ keel_rc Broken(const keel_host* host, uint32_t, const keel_kv*, uint32_t, keel_d
   return host->fail(KEEL_UNAVAILABLE, "its driver is broken");
 }
 
+void ExpectPart(const std::string& error, const char* part) {
+  EXPECT_NE(error.find(part), std::string::npos) << part << " is not in: " << error;
+}
+
 class Auto : public testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(keel_context_new(nullptr, 0, &context_, nullptr), KEEL_OK); }
   void TearDown() override { keel_context_free(context_); }
 
-  // A plugin with a device that has the first n of neg, exp, sin. The tables must live as long as the
-  // process.
+  // A plugin with a device that has the first n of neg, exp, sin.
   void Add(const char* name, uint32_t n, void (*change)(keel_device*) = nullptr) {
-    auto* device = new keel_device(KEEL_HOST_DEVICE(nullptr, nullptr, nullptr, nullptr));
-    if (change) change(device);
-    const auto* table = new keel_plugin{KEEL_PLUGIN_HEADER,
-                                        name,
-                                        "1",
-                                        "a test",
-                                        device,
-                                        kImpls,
-                                        n,
-                                        sizeof(keel_impl),
-                                        nullptr,
-                                        nullptr,
-                                        0,
-                                        0,
-                                        nullptr,
-                                        0,
-                                        0};
-    kept_.emplace_back(device);
-    tables_.emplace_back(table);
-    ASSERT_EQ(keel_plugin_add(context_, table, nullptr), KEEL_OK);
+    keel_device& device =
+        devices_.emplace_back(keel_device(KEEL_HOST_DEVICE(nullptr, nullptr, nullptr, nullptr)));
+    if (change) change(&device);
+    const keel_plugin& table = tables_.emplace_back(PluginTable(name, &device, kImpls, n));
+    ASSERT_EQ(keel_plugin_add(context_, &table, nullptr), KEEL_OK);
   }
 
   // The device on which y = op(x) runs, or the error.
@@ -91,8 +79,8 @@ class Auto : public testing::Test {
   }
 
   keel_context* context_ = nullptr;
-  std::vector<std::unique_ptr<keel_device>> kept_;
-  std::vector<std::unique_ptr<const keel_plugin>> tables_;
+  std::deque<keel_device> devices_;  // of tables, which must not move
+  std::deque<keel_plugin> tables_;
 };
 
 TEST_F(Auto, TheFirstThatHasAllOps) {
@@ -106,7 +94,7 @@ TEST_F(Auto, TheFirstThatHasAllOps) {
   const std::string error = DeviceOf("cos");
   for (const char* part : {"device \"auto\": no device for graph \"main\"", "cos (T=f32) \"y\" on cuda:0",
                            "cos (T=f32) \"y\" on vulkan:0", "cos (T=f32) \"y\" on cpu:0"})
-    EXPECT_NE(error.find(part), std::string::npos) << part << " is not in: " << error;
+    ExpectPart(error, part);
 }
 
 TEST_F(Auto, DevicesToBeNamedAndBrokenOnesArePassedOver) {
@@ -116,7 +104,7 @@ TEST_F(Auto, DevicesToBeNamedAndBrokenOnesArePassedOver) {
   const std::string error = DeviceOf("neg");
   for (const char* part :
        {"vulkan:0 is a software device", "cpu: there is no such plugin", "its driver is broken"})
-    EXPECT_NE(error.find(part), std::string::npos) << part << " is not in: " << error;
+    ExpectPart(error, part);
   Add("cpu", 3);
   EXPECT_EQ(DeviceOf("neg"), "cpu:0");
 }
@@ -126,7 +114,7 @@ TEST_F(Auto, IntegratedDevicesAndPluginsWithoutADeviceArePassedOver) {
   Add("cuda", 3, [](keel_device* d) { d->count = None; });
   const std::string error = DeviceOf("neg");
   for (const char* part : {"vulkan:0 is a part of the processor", "no driver of the test"})
-    EXPECT_NE(error.find(part), std::string::npos) << part << " is not in: " << error;
+    ExpectPart(error, part);
 }
 
 TEST_F(Auto, WithAFallbackTheFirstThatOpens) {

@@ -6,6 +6,7 @@
 
 #include "abi/keel.h"
 #include "abi/keel_plugin.h"
+#include "tests/abi/plugin_table.h"
 
 namespace {
 
@@ -32,21 +33,7 @@ constexpr keel_impl kImpls[] = {
 constexpr keel_device kDevice = KEEL_HOST_DEVICE(nullptr, nullptr, nullptr, nullptr);
 
 TEST(Decline, AnEagerOpIsComputedByItsBody) {
-  const keel_plugin plugin = {KEEL_PLUGIN_HEADER,
-                              "declines",
-                              "1",
-                              "squares of few numbers",
-                              &kDevice,
-                              kImpls,
-                              2,
-                              sizeof(keel_impl),
-                              nullptr,
-                              nullptr,
-                              0,
-                              0,
-                              nullptr,
-                              0,
-                              0};
+  const keel_plugin plugin = PluginTable("declines", &kDevice, kImpls, 2);
   keel_context* context = nullptr;
   keel_op* op = nullptr;
   ASSERT_EQ(keel_context_new(nullptr, 0, &context, nullptr), KEEL_OK);

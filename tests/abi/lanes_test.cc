@@ -8,6 +8,7 @@
 
 #include "abi/keel.h"
 #include "abi/keel_plugin.h"
+#include "tests/abi/plugin_table.h"
 
 namespace {
 
@@ -67,21 +68,7 @@ class Lanes : public testing::Test {
 
   // y = sum of four chains of two: 3 + 3 + 3 + 3, from 1.
   float Run(const char* lanes = "auto") {
-    const keel_plugin table = {KEEL_PLUGIN_HEADER,
-                               "side",
-                               "1",
-                               "a test",
-                               &device_,
-                               kImpls,
-                               2,
-                               sizeof(keel_impl),
-                               nullptr,
-                               nullptr,
-                               0,
-                               0,
-                               nullptr,
-                               0,
-                               0};
+    const keel_plugin table = PluginTable("side", &device_, kImpls, 2);
     EXPECT_EQ(keel_context_new(nullptr, 0, &context_, nullptr), KEEL_OK);
     EXPECT_EQ(keel_plugin_add(context_, &table, nullptr), KEEL_OK);
     std::string text = "keel 1\nfn @main(x: f32[]) -> f32[] {\n";

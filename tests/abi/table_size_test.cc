@@ -11,6 +11,7 @@
 
 #include "abi/keel.h"
 #include "abi/keel_plugin.h"
+#include "tests/abi/plugin_table.h"
 
 namespace {
 
@@ -47,23 +48,7 @@ keel_rc Run(const keel_call*) { return KEEL_OK; }
 const keel_impl kImpl = {"neg", 1, 1, nullptr, "test", 0, 0, nullptr, nullptr, Run};
 const keel_device kDevice = KEEL_HOST_DEVICE(nullptr, nullptr, nullptr, nullptr);
 
-keel_plugin Table() {
-  return {KEEL_PLUGIN_HEADER,
-          "sizes",
-          "1",
-          "a table",
-          &kDevice,
-          &kImpl,
-          1,
-          sizeof(keel_impl),
-          nullptr,
-          nullptr,
-          0,
-          0,
-          nullptr,
-          0,
-          0};
-}
+keel_plugin Table() { return PluginTable("sizes", &kDevice, &kImpl, 1); }
 
 // The code and message of keel_plugin_add in a fresh context.
 keel_rc Add(const keel_plugin* table, std::string* message = nullptr, uint32_t* devices = nullptr) {
