@@ -285,6 +285,26 @@ TEST_F(PoolTest, SmallPiecesGrowTogetherBeforeANewSegment) {
   EXPECT_EQ(pool_.Count().segments, 1u);
 }
 
+TEST_F(PoolTest, APieceInFlightLeavesTheRestOfItsSegmentToTheHost) {
+  for (uint64_t batch = 1; batch <= 32; batch++) pool_.Free(Take(64 * kKiB, kHostFirst), {{batch, 0}});
+  EXPECT_EQ(pool_.Count().segments, 1u);
+  source_.done = {{32, 0}};
+  for (int i = 0; i < 32; i++) Take(64 * kKiB, kHostFirst);
+  EXPECT_EQ(pool_.Count().segments, 1u);  // all of it, again
+}
+
+TEST_F(PoolTest, NeighboursOfWhichOneIsInFlightGrowTogetherForItsQueue) {
+  std::vector<Allocation> pieces;
+  for (int i = 0; i < 4; i++) pieces.push_back(Take(512 * kKiB));  // a whole segment
+  pool_.Free(pieces[0], {{1, 0}});
+  pool_.Free(pieces[1], {});
+  EXPECT_EQ(Take(kMiB, 0).address(), pieces[0].address());
+  pool_.Free(pieces[2], {{2, 0}});
+  pool_.Free(pieces[3], {});
+  EXPECT_EQ(Take(512 * kKiB, 1).address(), pieces[3].address());
+  EXPECT_EQ(pool_.Count().segments, 1u);
+}
+
 TEST_F(PoolTest, WhenFullItWaitsReturnsWhatIsCachedAndTriesAgain) {
   std::vector<Allocation> small;
   for (int i = 0; i < 8; i++) small.push_back(Take(kMiB));  // four segments: the device is full

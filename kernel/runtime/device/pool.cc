@@ -21,7 +21,7 @@ struct PoolBlock {
   bool small, free;
   uint32_t pending;  // one bit per queue that may still use it
   Batches used;
-  PoolBlock* recent;  // the next in its list of recent blocks
+  PoolBlock* recent;  // the next in its list of recent blocks, or of those that Refresh moves
   // Its free-list node while it is in no list, so that freeing cannot fail.
   Pool::FreeList::node_type node;
 };
@@ -69,10 +69,15 @@ uint64_t Pool::SegmentBytes(uint64_t rounded) const {
 
 Pool::FreeList& Pool::ListOf(const PoolBlock& b) { return free_[b.small ? 0 : 1][b.pending]; }
 
-void Pool::Insert(PoolBlock* b) {
-  b->pending = 0;
+uint32_t Pool::Pending(const PoolBlock& b) const {
+  uint32_t pending = 0;
   for (int q = 0; q < kQueues; q++)
-    if (b->used.of[q] > done_.of[q]) b->pending |= 1u << q;
+    if (b.used.of[q] > done_.of[q]) pending |= 1u << q;
+  return pending;
+}
+
+void Pool::Insert(PoolBlock* b) {
+  b->pending = Pending(*b);
   b->free = true;
   ListOf(*b).insert(std::move(b->node));
 }
@@ -92,15 +97,18 @@ void Pool::Remove(PoolBlock* b) {
 
 // Updates the completed batches and moves blocks to the lists where other queues find them.
 void Pool::Refresh() {
-  DropRecent();
   done_ = source_.Done();
+  PoolBlock* changed = nullptr;
   for (auto& lists : free_)
     for (uint32_t pending = 1; pending < 1u << kQueues; pending++)
       for (auto it = lists[pending].begin(); it != lists[pending].end();) {
-        PoolBlock* b = *it++;  // moves to a list already visited, or back
+        PoolBlock* b = *it++;
+        if (Pending(*b) == pending) continue;
         Remove(b);
-        Insert(b);
+        b->recent = std::exchange(changed, b);
       }
+  DropRecent();
+  while (changed) ReturnBlock(std::exchange(changed, changed->recent));
 }
 
 // Keeps a block whole for the next allocation of its size by the compute queue.
@@ -208,6 +216,10 @@ absl::StatusOr<Allocation> Pool::Allocate(uint64_t bytes, int queue) {
     if (!options_.cache) TrimLocked();
     b = options_.cache ? FindFree(rounded, queue) : nullptr;
   }
+  if (!b && options_.cache && queue != kHostFirst) {
+    JoinFor(queue);
+    b = FindFree(rounded, queue);
+  }
   if (b) {
     Remove(b);
     return Split(b, rounded, bytes);
@@ -231,20 +243,42 @@ absl::StatusOr<Allocation> Pool::Allocate(uint64_t bytes, int queue) {
   return Split(*grown, rounded, bytes);
 }
 
-// Returns a block to the free lists, coalesced with free neighbours.
+// Two neighbours that are in no list, as one.
+PoolBlock* Pool::Join(PoolBlock* b, PoolBlock* other) {
+  PoolBlock *low = other == b->before ? other : b, *high = low->after;
+  low->bytes += high->bytes;
+  low->after = high->after;
+  if (high->after) high->after->before = low;
+  for (int q = 0; q < kQueues; q++) low->used.of[q] = std::max(low->used.of[q], high->used.of[q]);
+  delete high;
+  return low;
+}
+
+// Returns a block to the free lists, coalesced with free neighbours that the same queues may still use: a
+// small piece in flight would otherwise take the rest of its segment from the host and other queues.
 void Pool::ReturnBlock(PoolBlock* b) {
+  const uint32_t pending = Pending(*b);
   for (PoolBlock* other : {b->before, b->after}) {
-    if (!other || !other->free) continue;
+    if (!other || !other->free || other->pending != pending) continue;
     Remove(other);
-    PoolBlock *low = other == b->before ? other : b, *high = low->after;
-    low->bytes += high->bytes;
-    low->after = high->after;
-    if (high->after) high->after->before = low;
-    for (int q = 0; q < kQueues; q++) low->used.of[q] = std::max(low->used.of[q], high->used.of[q]);
-    delete high;
-    b = low;
+    b = Join(b, other);
   }
   Insert(b);
+}
+
+// Coalesces all neighbours that this queue can have now.
+void Pool::JoinFor(int queue) {
+  const auto is_for_queue = [&](const PoolBlock* b) {
+    return b && b->free && !(b->pending & ~(1u << queue));
+  };
+  for (SegmentBlocks& held : held_)
+    for (PoolBlock* b = held.first; b; b = b->after)
+      while (is_for_queue(b) && is_for_queue(b->after)) {
+        Remove(b->after);
+        Remove(b);
+        b = Join(b, b->after);
+        Insert(b);
+      }
 }
 
 void Pool::Free(const Allocation& piece, const Batches& used) {

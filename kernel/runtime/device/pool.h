@@ -3,7 +3,8 @@
 //
 // Allocate returns an Allocation. Its block is in the list of all blocks of its segment, so that free
 // neighbours coalesce. A free block records the last batch of each queue that used it: the same queue may
-// reuse it immediately (queues are in order), the host and other queues only when that batch is done. Small
+// reuse it immediately (queues are in order), the host and other queues only when that batch is done. So
+// neighbours coalesce while the same queues may still use them, others only when nothing else fits. Small
 // blocks that only the compute queue used are kept whole in lists by size (recent), which serve eager ops in
 // constant time; they join the free lists as soon as no other free block fits.
 #pragma once
@@ -87,6 +88,9 @@ class Pool {
   Allocation Use(PoolBlock* block, uint64_t bytes);
   Allocation Split(PoolBlock* block, uint64_t rounded, uint64_t bytes);
   void ReturnBlock(PoolBlock* block);
+  static PoolBlock* Join(PoolBlock* block, PoolBlock* neighbour);
+  void JoinFor(int queue);
+  uint32_t Pending(const PoolBlock& block) const;
   void Insert(PoolBlock* block);
   void Remove(PoolBlock* block);
   bool KeepRecent(PoolBlock* block);

@@ -14,8 +14,9 @@ namespace {
 
 // Entries of the table: feeds and results follow.
 enum : uint16_t { kBlock, kFaultBytes, kFirstFeed };
-constexpr size_t kFewestLaunches = 4;    // a replay of fewer is no faster (docs/notes/calls.md)
-constexpr uint64_t kParamChunk = 16384;  // bytes; for bodies, whose number of launches is not known
+constexpr size_t kFewestLaunches = 4;  // a replay of fewer is no faster (docs/notes/calls.md)
+constexpr uint64_t kParamChunk =
+    8192;  // bytes: for small runs in a row, and for bodies, whose launches nobody counts
 
 }  // namespace
 
@@ -87,8 +88,10 @@ absl::StatusOr<bool> DeviceRunner::Replay() {
   const bool records = pool.records && !recording && std::exchange(pool.ran, true);
   if (recording || records) FillTable();
   if (records) {
+    const uint64_t params_before = params_used_;
     absl::Status status = Record(&recording);
-    params_used_ = launched_ = 0;
+    params_used_ = params_before;
+    launched_ = 0;
     pool.records = !absl::IsUnimplemented(status);
     if (pool.records) RETURN_IF_ERROR(status);
     pool.recording = recording;
@@ -103,22 +106,22 @@ absl::StatusOr<bool> DeviceRunner::Replay() {
 // Parameters of the launches of the plan itself; none if a recording has them. No allocation may wait for the
 // device while this run holds the compute queue.
 absl::Status DeviceRunner::ReserveParams() {
-  params_used_ = 0;
   const DevicePool& pool = *binding_.device;
   if (!pool.param_bytes || (pool.recording.load() && !state_.observe)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(params_, device_.params().Allocate(pool.param_bytes, kHostFirst));
+  return params_used_ + pool.param_bytes <= params_.bytes ? absl::OkStatus() : NewParams(pool.param_bytes);
+}
+
+// The work that reads the old ones is in the batches up to batch_.
+absl::Status DeviceRunner::NewParams(uint64_t bytes) {
+  device_.params().Free(std::exchange(params_, {}), {{batch_, 0}});
+  ASSIGN_OR_RETURN(params_, device_.params().Allocate(std::max(bytes, kParamChunk), kHostFirst));
+  params_used_ = 0;
   return absl::OkStatus();
 }
 
 absl::Status DeviceRunner::TakeParams(uint64_t bytes, keel_call* call) {
   const uint64_t rounded = RoundUp(bytes, kParamAlign);
-  if (params_used_ + rounded > params_.bytes)
-    RETURN_IF_ERROR(Pause([&]() -> absl::Status {
-      device_.params().Free(std::exchange(params_, {}), {{batch_, 0}});
-      ASSIGN_OR_RETURN(params_, device_.params().Allocate(std::max(rounded, kParamChunk), kHostFirst));
-      params_used_ = 0;
-      return absl::OkStatus();
-    }));
+  if (params_used_ + rounded > params_.bytes) RETURN_IF_ERROR(Pause([&] { return NewParams(rounded); }));
   const uint64_t at = params_.offset + params_used_;
   params_used_ += rounded;
   call->params = static_cast<char*>(params_.segment->host) + at;

@@ -68,7 +68,10 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
   return r;
 }
 
-DeviceRunner::~DeviceRunner() { device_.pool().Free(memory_, {{batch_, failed_copies_}}); }
+DeviceRunner::~DeviceRunner() {
+  device_.params().Free(params_, {{batch_, 0}});
+  device_.pool().Free(memory_, {{batch_, failed_copies_}});
+}
 
 // Allocates one block: arena, scratch.
 absl::Status DeviceRunner::TakeMemory() {
@@ -255,7 +258,6 @@ void DeviceRunner::RecordUse(std::span<keel_array* const> feeds, std::span<Array
   if (failed) uploaded_ = failed_copies_ = device_.Encoded().of[KEEL_QUEUE_TRANSFER];
   if (own_outcome_) own_outcome_->SetBatch(batch_);
   own_outcome_.reset();
-  device_.params().Free(std::exchange(params_, {}), {{batch_, 0}});
   for (Allocation& piece : staged_) device_.pool().Free(std::exchange(piece, {}), {{batch_, uploaded_}});
   auto use = [&](keel_array* array) {
     if (!array || !array->device_block() || array->device_block()->home.get() != &device_) return;

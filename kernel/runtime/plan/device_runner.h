@@ -72,6 +72,7 @@ class DeviceRunner : private Machine {
   absl::Status RecordLaunches();
   uint16_t SlotOf(uint32_t value) const;
   absl::Status ReserveParams();
+  absl::Status NewParams(uint64_t bytes);
   absl::Status TakeParams(uint64_t bytes, keel_call* call) override;
   // device_control.cc: the operations of Machine.
   absl::Status Fetch(const void* address, void* to, uint64_t bytes) override;
@@ -97,7 +98,7 @@ class DeviceRunner : private Machine {
   std::vector<DeviceAddress> result_places_;  // by fetch, of this run
   std::vector<bool> feed_used_;
   std::vector<uint64_t> table_;  // of a replay: the block, the fault bytes, feeds, results
-  Allocation params_;            // for launches of this run
+  Allocation params_;            // for launches of this run and later ones
   uint64_t params_used_ = 0;     // bytes
   uint64_t uploaded_ = 0;        // batch of the transfer queue, of this run
   uint64_t failed_copies_ = 0;   // of the transfer queue: may still use the memory after a failed run
