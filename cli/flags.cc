@@ -109,8 +109,9 @@ void placing_flags(Flags& flags, Args& a) {
   flags
       .add("--place", a.place,
            "PATTERN=DEVICE: run nodes of these names (with * and ?) there; may be repeated", "PATTERN=DEVICE")
-      .add("--fallback", a.fallback, "device for nodes without an impl on their own (default: an error)",
-           "DEVICE");
+      .add("--fallback", a.fallback,
+           "devices for nodes without an impl on their own: the first that has one (default: an error)",
+           "DEVICE,...");
 }
 
 void entry_flag(Flags& flags, Args& a) { flags.add("--entry", a.entry, "entry (default: the only one)"); }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "cli/command.h"
+#include "cli/commands/plan_devices.h"
 #include "cli/data/load.h"
 #include "cli/data/npy.h"
 #include "cli/exit.h"
@@ -38,18 +39,6 @@ struct Job {
   const Args& args;
 };
 
-std::vector<std::string> pick_devices(const keel::Context& context, const std::string& list) {
-  std::vector<std::string> out;
-  for (size_t start = 0; start <= list.size();) {
-    size_t comma = std::min(list.find(',', start), list.size());
-    out.push_back(pick_device(context, list.substr(start, comma - start)));
-    start = comma + 1;
-  }
-  if (out.size() < 2)
-    throw Fail(kUsage, "-d " + list + ": expected two devices or more", "for example -d reference,cpu");
-  return out;
-}
-
 keel::Plan prepare(const Job& job, const std::string& device, bool observe) {
   keel::Options options = session_options(job.args, job.entry.name);
   if (observe) options.set("observe", "1");
@@ -75,28 +64,49 @@ struct Difference {
   Diff diff;
 };
 
+// The values of a run by name, one for each round of a loop. Beyond kKeptBytes it keeps no more.
+struct Values {
+  static constexpr int64_t kKeptBytes = int64_t{1} << 30;
+  std::unordered_map<std::string, std::vector<std::optional<Value>>> rounds;
+  int64_t bytes = 0, dropped = 0;
+
+  void keep(const std::string& name, const keel::Array& array, const std::string& impl) {
+    const bool fits = (bytes += array.bytes()) <= kKeptBytes;
+    rounds[name].push_back(fits ? std::optional(Value{array, impl}) : std::nullopt);
+    dropped += !fits;
+  }
+  const Value* find(const std::string& name, size_t round) const {
+    auto found = rounds.find(name);
+    if (found == rounds.end() || round >= found->second.size() || !found->second[round]) return nullptr;
+    return &*found->second[round];
+  }
+};
+
 std::optional<Difference> first_difference(const Job& job, const std::string& good,
                                            const std::string& other) {
-  std::unordered_map<std::string, Value> values;
+  Values values;
   keel::Plan plan = prepare(job, good, true);
   std::vector<LaunchNames> names = launch_names(plan, job.inputs.arrays);
   plan.run_observed(job.inputs.arrays, [&](const keel_event& event) {
     Seen seen = copy_event(job.context, event, names);
-    for (auto& [name, array] : seen.out) values[name] = {array, seen.impl};
+    for (auto& [name, array] : seen.out) values.keep(name, array, seen.impl);
     return false;
   });
+  if (values.dropped)
+    fmt::print(stderr, "keel compare: {} values of {} beyond 1 GiB were not kept and are not compared\n",
+               values.dropped, good);
   std::optional<Difference> found;
+  std::unordered_map<std::string, size_t> rounds;
   plan = prepare(job, other, true);
   names = launch_names(plan, job.inputs.arrays);
   plan.run_observed(job.inputs.arrays, [&](const keel_event& event) {
     Seen seen = copy_event(job.context, event, names);
     for (const auto& [name, array] : seen.out) {
-      auto want = values.find(name);  // nodes of a body that only one device expands have no counterpart
-      if (want == values.end()) continue;
-      Diff diff =
-          diff_arrays(array, want->second.array, tolerance_for(array.dtype(), job.args.rtol, job.args.atol));
+      const Value* want = values.find(name, rounds[name]++);
+      if (!want) continue;  // of the body of an op that only one device expands
+      Diff diff = diff_arrays(array, want->array, tolerance_for(array.dtype(), job.args.rtol, job.args.atol));
       if (diff.ok()) continue;
-      found = Difference{seen, name, array, want->second, diff};
+      found = Difference{seen, name, array, *want, diff};
       return true;
     }
     return false;
@@ -161,7 +171,7 @@ bool compare_outputs(const Job& job, const std::string& device, const std::vecto
 
 int compare_command(const Args& args) {
   keel::Context context = open_context(args);
-  std::vector<std::string> devices = pick_devices(context, args.device);
+  std::vector<std::string> devices = pick_devices(context, "-d", args.device);
   std::vector<InputSpec> given = parse_inputs(context, args.inputs);
   Model model = open_model(context, args.file, args, given);
   const Entry& entry = pick_entry(model, args.entry);

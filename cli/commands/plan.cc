@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/command.h"
+#include "cli/commands/plan_devices.h"
 #include "cli/data/load.h"
 #include "cli/exit.h"
 #include "cli/show/memory.h"
@@ -14,10 +15,16 @@ namespace {
 
 struct {
   bool with_map = false;
+  std::string devices;
 } plan_flags;
 
-void map_flag(Flags& flags, Args&) {
-  flags.add("--map", plan_flags.with_map, "draw the memory layout over time");
+void plan_only_flags(Flags& flags, Args&) {
+  flags.add("--map", plan_flags.with_map, "draw the memory layout over time")
+      .add("--devices", plan_flags.devices,
+           "place nodes on the first of these that has their op, and time them on each", "DEVICE,...")
+      .excludes("--device")
+      .excludes("--fallback")
+      .excludes("--map");
 }
 
 // The device of each node with the reason, and the copies between memories.
@@ -70,6 +77,7 @@ void print_launches(const Json& launches) {
 }
 
 int plan_command(const Args& args) {
+  if (!plan_flags.devices.empty()) return plan_devices_command(args, plan_flags.devices);
   keel::Context context = open_context(args);
   std::string device = pick_device(context, args.device);
   std::vector<InputSpec> given = parse_inputs(context, args.inputs);
@@ -111,7 +119,7 @@ int plan_command(const Args& args) {
 
 const Command kPlan("plan", "Show how a device will run a graph: launches and memory",
                     {file_argument, input_flags, device_flag, placing_flags, entry_flag, pass_flags,
-                     map_flag},
+                     plan_only_flags},
                     plan_command);
 
 }  // namespace

@@ -1,8 +1,4 @@
 // profile.cc: `keel profile`: where a run spends its time, node by node, as a table and as a trace.
-//
-// How to read it: plain and observed runs of one plan alternate; the plain ones measure the overhead of
-// observation. Observation costs nothing during a launch, so launch times are accurate to about a
-// microsecond.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -38,53 +34,6 @@ void program_flags(Flags& flags, Args& a) {
 }
 
 constexpr size_t kShown = 20, kInside = 6, kMaxOps = 40;  // rows, rows of a region, columns of its ops
-
-void watched_run(const keel::Plan& plan, const std::vector<keel::Array>& in, uint32_t run, Profile& profile) {
-  Clock::time_point start = Clock::now();
-  plan.run_observed(in, [&](const keel_event& event) {
-    if (event.index >= profile.nodes.size()) profile.nodes.resize(event.index + 1);
-    Node& node = profile.nodes[event.index];
-    if (node.op.empty()) node = {event.node, event.op, event.impl, work_of(event), nullptr, {}};
-    if (std::exchange(node.last, profile.watched_ms.size() + 1) != profile.watched_ms.size() + 1 ||
-        node.ms.empty())
-      node.ms.push_back(0);
-    node.ms.back() += static_cast<double>(event.end_ns - event.begin_ns) / 1e6;
-    node.launches++;
-    profile.spans.push_back({run, event.index, event.lane, event.begin_ns, event.end_ns});
-    return false;
-  });
-  profile.watched_ms.push_back(ms_since(start));
-}
-
-// Ctrl-C ends it after the last complete pair of runs.
-Profile take(const keel::Plan& plan, const std::vector<keel::Array>& in, int runs, int warmup) {
-  Profile profile;
-  Progress progress("profile");
-  {
-    keel::TimedBlock first("first run", "planning");
-    watched_run(plan, in, 0, profile);
-  }
-  for (int i = 0; i < warmup && kept_going([&] { watched_run(plan, in, 0, profile); }); i++)
-    progress.count("warm-up", i + 1, warmup);
-  size_t launches = profile.nodes.size();
-  profile.spans.clear();
-  profile.watched_ms.clear();
-  for (Node& node : profile.nodes) {
-    node.ms.clear();
-    node.launches = 0;
-  }
-  profile.spans.reserve(launches * static_cast<size_t>(runs));
-  for (int i = 0; i < runs; i++) {
-    Clock::time_point start = Clock::now();
-    if (!kept_going([&] { plan.run(in); })) break;
-    double ms = ms_since(start);
-    if (!kept_going([&] { watched_run(plan, in, static_cast<uint32_t>(i), profile); })) break;
-    profile.plain_ms.push_back(ms);
-    progress.count("run", i + 1, runs);
-  }
-  profile.watched_ms.resize(profile.plain_ms.size());
-  return profile;
-}
 
 double rate(double work, double ms) { return ms > 0 ? work / ms / 1e6 : 0; }
 
@@ -281,7 +230,7 @@ int profile_command(const Args& args) {
   keel::Plan plan = keel::Session(model.module, device, options).prepare();
   device = device_of(device, plan);
   std::optional<Interruptible> until_done(std::in_place, context);
-  Profile profile = take(plan, inputs.arrays, args.runs, args.warmup);
+  Profile profile = take_profile(plan, inputs.arrays, args.runs, args.warmup);
   if (profile.plain_ms.empty()) return report_interrupted("profile", 0, args.runs, "runs");
   until_done.reset();
   const Json report = Json::parse(plan.report(inputs.arrays));

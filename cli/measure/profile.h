@@ -1,6 +1,7 @@
-// profile.h: measurements of `keel profile`, and their export to a timeline (trace.cc).
+// profile.h: times of the launches of a plan, and their export to a timeline (trace.cc).
 #ifndef KEEL_CLI_PROFILE_H
 #define KEEL_CLI_PROFILE_H
+#include <keel/session.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ struct Profile {
   std::vector<Span> spans;
   std::vector<double> plain_ms, watched_ms;
 };
+
+// Runs a plan made with the option "profile": once, `warmup` times, then `runs` pairs of a plain and an
+// observed run. Ctrl-C ends it after the last complete pair.
+Profile take_profile(const keel::Plan& plan, const std::vector<keel::Array>& in, int runs, int warmup);
 
 // Writes to the current timeline. `report`: of the plan.
 void show_launches(const Profile& profile, const nlohmann::ordered_json& report);

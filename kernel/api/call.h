@@ -23,7 +23,7 @@ struct Operands {
   return absl::OkStatus();
 }
 
-// Reruns a failed run if the session has a fallback, until it succeeds or no more nodes can move.
+// Reruns a failed run if the session has fallbacks, until it succeeds or no more nodes can move.
 absl::Status FallBack(keel_plan& plan, absl::Status status, const Operands& of);
 
 }  // namespace keel

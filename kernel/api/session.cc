@@ -1,6 +1,8 @@
 // session.cc: sessions and plans (keel.h).
 #include <algorithm>
 
+#include "absl/strings/str_split.h"
+
 #include "kernel/api/call.h"
 #include "kernel/api/options.h"
 #include "kernel/language/graph/node_effects.h"
@@ -68,8 +70,8 @@ absl::StatusOr<Placing> ReadPlacing(Registry& registry, const SessionTexts& want
     ASSIGN_OR_RETURN(Device * device, registry.FindDevice(rule.substr(split + 1)));
     placing.rules.push_back({rule.substr(0, split), device});
   }
-  if (!wanted.fallback.empty()) {
-    ASSIGN_OR_RETURN(placing.fallback, registry.FindDevice(wanted.fallback));
+  for (std::string_view name : absl::StrSplit(wanted.fallback, ',', absl::SkipEmpty())) {
+    ASSIGN_OR_RETURN(placing.fallbacks.emplace_back(), registry.FindDevice(std::string(name)));
   }
   placing.find = [&registry](const std::string& name) { return registry.FindDevice(name); };
   return placing;
@@ -118,8 +120,8 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const Prepared& 
   return keel::MakePlan(request, options, optimizer);
 }
 
-// An impl declined the dims of its node, and nothing on the device replaces it: the node moves to the
-// fallback permanently. False: it already runs there.
+// An impl declined the dims of its node, and nothing on the device replaces it: the node moves to the next
+// fallback permanently. False: there is none.
 bool MoveToFallback(SessionState& s, Prepared& p, const absl::Status& why) {
   std::string node = ErrorFact(why, kErrorNode);
   size_t slash = node.find('/');  // of an expanded body: take the enclosing node
@@ -128,19 +130,26 @@ bool MoveToFallback(SessionState& s, Prepared& p, const absl::Status& why) {
   bool known =
       found.ok() && *found != kNoValue;  // otherwise a pass made the node: all of the device's nodes move
   const std::string pattern = known ? node : "*";
-  bool moved = std::ranges::any_of(s.placing.rules, [&](const PlaceRule& rule) {
-    return rule.device == s.placing.fallback && rule.pattern == pattern;
-  });
-  if (moved && p.rules == s.placing.rules.size()) return false;
-  if (!moved) s.placing.rules.insert(s.placing.rules.begin(), {pattern, s.placing.fallback});
-  p.rules = s.placing.rules.size();
+  std::vector<PlaceRule>& rules = s.placing.rules;
+  const auto is_tried = [&](Device* device) {
+    return std::ranges::any_of(
+        rules, [&](const PlaceRule& r) { return r.device == device && r.pattern == pattern; });
+  };
+  const bool moved_for_another_plan =
+      p.rules != rules.size() && std::ranges::any_of(s.placing.fallbacks, is_tried);
+  if (!moved_for_another_plan) {
+    const auto next = std::ranges::find_if_not(s.placing.fallbacks, is_tried);
+    if (next == s.placing.fallbacks.end()) return false;
+    rules.insert(rules.begin(), {pattern, *next});
+  }
+  p.rules = rules.size();
   return true;
 }
 
 absl::StatusOr<std::shared_ptr<Plan>> MakePlanOrMove(SessionState& s, Prepared& p) {
   for (;;) {
     absl::StatusOr<std::shared_ptr<Plan>> made = MakePlan(s, p);
-    if (!absl::IsUnimplemented(made.status()) || !s.placing.fallback ||
+    if (!absl::IsUnimplemented(made.status()) || s.placing.fallbacks.empty() ||
         ErrorFact(made.status(), kErrorNode).empty() || !MoveToFallback(s, p, made.status()))
       return made;
   }
@@ -234,9 +243,9 @@ absl::StatusOr<Plan*> WithoutDeclined(SessionState& s, Prepared& p, const Plan* 
   return p.plan.get();
 }
 
-// Reruns a failed run while nodes can move to the fallback. *plan: the plan of later runs.
+// Reruns a failed run while nodes can move to a fallback. *plan: the plan of later runs.
 absl::Status RunAgain(SessionState& s, Prepared& p, Plan** plan, absl::Status status, const Operands& of) {
-  while (absl::IsUnimplemented(status) && s.placing.fallback) {
+  while (absl::IsUnimplemented(status) && !s.placing.fallbacks.empty()) {
     ASSIGN_OR_RETURN(*plan, WithoutDeclined(s, p, *plan, std::move(status)));
     status = RunPlan(**plan, of);
   }

@@ -2,10 +2,15 @@
 
 The command is $KEEL_BIN, else bin/keel of the build $KEEL_BUILD.
 """
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from command import ADD, command
+
+ROOT = Path(__file__).parents[2]
+BUILD = Path(command()).parents[1]
 
 
 @pytest.fixture
@@ -39,3 +44,18 @@ def one(graph):
         return graph(f"keel 1\n\nfn @main({params}) -> {result or types[0]} {{\n"
                      f"  y = {expression}\n  return y\n}}\n\nentry main = @main ({', '.join(names)}) -> (y)\n", name)
     return write
+
+
+@pytest.fixture
+def example_device():
+    """example_device(file, right, wrong) compiles sdk/examples/queue_device.c with this replacement."""
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+
+    def compile_device(file, right="", wrong=""):
+        text = (ROOT / "sdk/examples/queue_device.c").read_text()
+        assert right in text
+        source = file.with_suffix(".c")
+        source.write_text(text.replace(right, wrong) if right else text)
+        subprocess.run(["cc", "-shared", "-fPIC", f"-I{BUILD}/include", source, "-o", file], check=True)
+    return compile_device

@@ -1,14 +1,9 @@
 """Mistakes of the author of a device: each is made in a copy of the example with queues, and named by the command."""
 import os
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 from command import command
 
-ROOT = Path(__file__).parents[2]
-BUILD = Path(command()).parents[1]
 GRAPH = """keel 1
 fn @main(x: f32[n], y: f32[n]) -> z: f32[n] {
   z = add(x, y) : f32[n]
@@ -20,18 +15,13 @@ RUN = ("run", "g.txt", "-d", "queue_device", "-i", "x=1,2", "-i", "y=3,4")
 
 
 @pytest.fixture
-def mistaken(tmp_path, monkeypatch, graph):
+def mistaken(tmp_path, monkeypatch, graph, example_device):
     """mistaken(right, wrong) compiles the example with this replacement."""
-    if not shutil.which("cc"):
-        pytest.skip("no C compiler")
     monkeypatch.setenv("KEEL_PLUGIN_PATH", str(tmp_path))
     graph(GRAPH)
 
     def make(right="", wrong="", file="keel-queue_device.so"):
-        source = (ROOT / "sdk/examples/queue_device.c").read_text()
-        assert right in source
-        (tmp_path / "device.c").write_text(source.replace(right, wrong) if right else source)
-        subprocess.run(["cc", "-shared", "-fPIC", f"-I{BUILD}/include", tmp_path / "device.c", "-o", tmp_path / file], check=True)
+        example_device(tmp_path / file, right, wrong)
     return make
 
 

@@ -93,6 +93,31 @@ def test_a_fallback_that_lacks_it_too_is_no_help():
     assert e.value.code == "UNIMPLEMENTED" and "on lacking:1" in e.value.message
 
 
+@pytest.mark.parametrize("level", [0, 2])
+def test_of_several_fallbacks_the_first_that_can_runs_a_node(level):
+    c = context()
+    plan = session(c, c.parse(TEXT), "lacking:0", fallback="lacking:1,hostile:0,reference", level=level).prepare()
+    for node, (device, why) in where(plan.report(c.array(X))).items():
+        assert device == ("hostile:0" if node in LACKED else "lacking:0")
+        assert why == (f"fallback: lacking:0 lacks {LACKED[node]}, lacking:1 lacks {LACKED[node]}" if node in LACKED else "default")
+    for got, want in zip(plan.run(X), expected(X), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    with pytest.raises(keel_abi.KeelError, match='no device "nosuch"'):
+        session(c, c.parse(TEXT), "lacking:0", fallback="hostile,nosuch", level=level)
+
+
+def test_what_each_fallback_declines_as_it_runs_goes_to_the_next():
+    c = hostile.context(12)
+    plan = session(c, c.parse(TEXT), "hostile:0", fallback="hostile:1,reference").prepare()
+    try:
+        hostile.fail("run", 1, code=12)
+        got = plan.run(X)
+    finally:
+        hostile.fail()
+    for one, want in zip(got, expected(X), strict=True):
+        np.testing.assert_allclose(one, want, rtol=1e-5, atol=1e-6)
+
+
 def test_a_size_that_is_a_number_needs_no_impl():
     c = context()
     text = "keel 1\n\nfn @main(x: f32[4]) -> y: f32[4], n: i64[] {\n  n = dim(){of=%s}\n  y = neg(x)\n  return y, n\n}\n"

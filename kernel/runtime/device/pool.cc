@@ -21,7 +21,7 @@ struct PoolBlock {
   bool small, free;
   uint32_t pending;  // one bit per queue that may still use it
   Batches used;
-  PoolBlock* recent;  // the next in its list of recent blocks, or of those that Refresh moves
+  PoolBlock* recent;  // the next in its list of recent blocks, or in Refresh's list
   // Its free-list node while it is in no list, so that freeing cannot fail.
   Pool::FreeList::node_type node;
 };

@@ -1,5 +1,5 @@
 // place.cc: chooses the device of each node by pattern, scope or default; then moves nodes whose device has
-// no impl to the fallback.
+// no impl to a fallback.
 #include "kernel/runtime/plan/place.h"
 #include "kernel/runtime/plan/core.h"
 #include "kernel/runtime/plan/lower.h"
@@ -16,6 +16,7 @@ namespace keel {
 namespace {
 
 constexpr size_t kMaxShown = 40;
+const std::string kFallback = "fallback: ";
 
 bool Matches(const Graph& graph, const Node& node, const std::string& pattern) {
   for (ValueId v : node.out)
@@ -97,7 +98,7 @@ bool HasNewSizes(const Graph& graph, const std::vector<bool>& needed) {
 }
 
 bool NeedsPlacing(const Graph& graph, const Placing& placing) {
-  if (!placing.rules.empty() || placing.fallback) return true;
+  if (!placing.rules.empty() || !placing.fallbacks.empty()) return true;
   return !graph.module->devices.empty() && std::any_of(graph.nodes.begin(), graph.nodes.end(),
                                                        [](const Node& n) { return n.origin.device != 0; });
 }
@@ -161,13 +162,15 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const PlanRequest& request, const 
     placed.push_back(std::move(p));
   }
   ASSIGN_OR_RETURN(auto lacking, AllLacking(request, placed, options.host));
-  if (lacking.empty()) return placed;
-  if (!placing.fallback) return LackError(graph, lacking);
-  for (auto& [p, what] : lacking) {
-    p->why = absl::StrCat("fallback: ", p->device->name(), " lacks ", what);
-    p->device = placing.fallback;
+  for (Device* fallback : placing.fallbacks) {
+    if (lacking.empty()) break;
+    for (auto& [p, what] : lacking) {
+      const bool moved = p->why.starts_with(kFallback);
+      p->why = absl::StrCat(moved ? p->why + ", " : kFallback, p->device->name(), " lacks ", what);
+      p->device = fallback;
+    }
+    ASSIGN_OR_RETURN(lacking, AllLacking(request, placed, options.host));
   }
-  ASSIGN_OR_RETURN(lacking, AllLacking(request, placed, options.host));
   return lacking.empty() ? absl::StatusOr<std::vector<PlacedNode>>(std::move(placed))
                          : LackError(graph, lacking);
 }

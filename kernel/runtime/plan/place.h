@@ -18,7 +18,7 @@ struct PlaceRule {
 // Placement options of a session. A node follows the first matching rule, else its scope, else the default.
 struct Placing {
   std::vector<PlaceRule> rules;
-  Device* fallback = nullptr;  // runs nodes that have no impl on their device; null: fail
+  std::vector<Device*> fallbacks;  // the first that can runs a node that its own device cannot
   std::function<absl::StatusOr<Device*>(const std::string&)> find;  // the device with a scope's name
 };
 bool NeedsPlacing(const Graph& graph, const Placing& placing);
