@@ -2,6 +2,7 @@
 #ifndef KEEL_PLUGINS_CUDA_LAUNCH_H
 #define KEEL_PLUGINS_CUDA_LAUNCH_H
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,15 @@ struct Step {
   std::vector<int64_t> numbers;
 };
 
+struct MemoryFree {
+  const keel_host* host;
+  void operator()(keel_memory* memory) const { host->memory_free(memory); }
+};
+
 // State of a launch, read-only after prepare.
 struct Work {
-  std::vector<Step> steps;  // none: nothing to do
+  std::vector<Step> steps;                          // none: nothing to do
+  std::unique_ptr<keel_memory, MemoryFree> memory;  // that kernels read, at an address in `numbers`
   uint64_t scratch_bytes = 0;
   bool copies = false;  // nothing to do if result 0 shares the memory of operand 0
   std::string fails;    // "": no; else each run fails with KEEL_RANGE, prepare does not: it may never run

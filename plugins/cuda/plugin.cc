@@ -21,9 +21,9 @@ keel_rc Info(const keel_host*, uint32_t i, keel_device_info* out) {
 const Impls& AllImpls() {
   static const Impls impls = [] {
     Impls all;
-    for (auto family :
-         {ElementwiseImpls(), FusedImpls(), CopyImpls(), GatherImpls(), NumberImpls(), ReduceImpls(),
-          MatmulImpls(), LineImpls(), ScatterImpls(), PoolImpls(), ConvImpls(), SortImpls(), NormImpls()})
+    for (auto family : {ElementwiseImpls(), FusedImpls(), CopyImpls(), GatherImpls(), NumberImpls(),
+                        ReduceImpls(), MatmulImpls(), LineImpls(), ScatterImpls(), PoolImpls(), ConvImpls(),
+                        SortImpls(), NormImpls(), StorageImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();
@@ -31,6 +31,7 @@ const Impls& AllImpls() {
 }
 
 const char* Lacks(uint32_t, const char* op, keel_dt dtype) {
+  if (op == std::string_view("cast")) return nullptr;
   for (const keel_impl& impl : AllImpls())
     if (std::string_view(impl.op) == op && impl.match == Guarded<MatchWidths>) return LackOfWidth(dtype);
   return LackOfNumbers(dtype);

@@ -40,6 +40,26 @@ def test_a_replay_launches_a_graph_and_the_table_only(context, fake):
         np.testing.assert_array_equal(got.numpy(), k + 50 * y)
 
 
+def test_replays_read_the_tables_of_casts(context, fake):
+    """A recording keeps the address of a table, which belongs to the launch."""
+    text = """keel 1
+fn @main(x: f32[n]) -> f32[n] {
+  a = cast(x){to=f8e4m3fn}
+  b = cast(a){to=f4e2m1}
+  c = cast(b){to=f8e5m2}
+  y = cast(c){to=f32}
+  return y
+}
+entry main = @main (x) -> (y)
+"""
+    plan, oracle = (replays.plan_of(context, device, text) for device in ("cuda", "reference"))
+    before = fake.calls("cuGraphLaunch")
+    for k in range(6):
+        x = np.linspace(-9, 9, 37, dtype=np.float32) * (k + 1) / 3
+        np.testing.assert_array_equal(plan.run(x)[0], oracle.run(x)[0])
+    assert fake.calls("cuGraphLaunch") == before + 5
+
+
 @pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("bad", [4, -1, 2**31 - 1, -2**31, 2**40])
 def test_an_index_out_of_range_is_named(bad):

@@ -14,7 +14,7 @@ int32_t Match(const keel_host* host, const keel_node* of, const char* (*lack)(ke
 }  // namespace
 
 const char* LackOfNumbers(keel_dt dtype) {
-  return NameOf(dtype).empty() ? "its kernels do not convert storage dtypes" : nullptr;
+  return NameOf(dtype).empty() ? "its kernels compute with numbers only" : nullptr;
 }
 const char* LackOfWidth(keel_dt dtype) {
   return (dtype >> 8 & 255) < 8 ? "its kernels do not move elements of less than a byte" : nullptr;
@@ -30,6 +30,15 @@ bool Op::Fits(const std::vector<uint32_t>& uses, const std::vector<int64_t>& num
   if (numbers.size() > kMostNumbers || uses.size() > kMostAddresses)
     Fail(KEEL_UNIMPLEMENTED, std::string(host->node_op(node)) + ": too many operands or dims for a kernel");
   return !rc;
+}
+
+int64_t Op::Upload(const std::vector<uint64_t>& words) {
+  uint64_t address = 0;
+  if (rc || words.empty()) return 0;
+  keel_memory* made = nullptr;
+  rc = host->memory_new(node, words.data(), words.size() * sizeof words[0], &made, &address);
+  work.memory = {made, {host}};
+  return static_cast<int64_t>(address);
 }
 
 void Op::AddKernel(CUfunction kernel, uint32_t blocks, std::vector<uint32_t> uses,

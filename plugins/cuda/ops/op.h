@@ -28,6 +28,7 @@ Impls PoolImpls();
 Impls ConvImpls();
 Impls SortImpls();
 Impls NormImpls();
+Impls StorageImpls();
 
 using keel::plugin::kAllTypes, keel::plugin::kFloatTypes, keel::plugin::kNumTypes;
 
@@ -57,6 +58,8 @@ class Op : public keel::plugin::Node {
            std::vector<int64_t> numbers);
   void AddKernel(CUfunction kernel, uint32_t blocks, std::vector<uint32_t> uses,
                  std::vector<int64_t> numbers);
+  // The address of a copy on the device, which lives as long as the launch; sets rc.
+  int64_t Upload(const std::vector<uint64_t>& words);
   // Whether a kernel's parameter has room for them; sets rc.
   bool Fits(const std::vector<uint32_t>& uses, const std::vector<int64_t>& numbers);
   uint32_t Result(uint32_t i = 0) const { return n_in + i; }
