@@ -3,10 +3,15 @@
 #define KEEL_PLUGINS_CUDA_DEVICE_H
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "driver.h"
+
+namespace keel_cuda {
+struct BlasState;
+}  // namespace keel_cuda
 
 struct keel_dev_s {
   const keel_host* host = nullptr;
@@ -19,6 +24,7 @@ struct keel_dev_s {
   std::mutex loading;                          // of the members below
   std::map<const void*, CUlibrary> libraries;  // by image
   std::map<std::string, CUlibrary> compiled;   // by source
+  std::shared_ptr<keel_cuda::BlasState> blas;  // of blas.cc; NULL until a product needs it
 
   // KEEL_OK, or a failure that names the function. After an error that destroys the context the device stays
   // lost.

@@ -34,12 +34,24 @@ void FillArgs(const keel_call* call, const Step& step, KeelArgs* args) {
   std::copy(step.numbers.begin(), step.numbers.end(), args->numbers);
 }
 
+// By cuBLASLt; *done: whether its operands are aligned.
+keel_rc TryProduct(const keel_call* call, const Work& work, bool* done) {
+  const std::vector<uint32_t>& uses = work.steps[0].uses;
+  const auto at = [&](size_t i) { return i < uses.size() ? AddressOf(call, uses[i]) : 0; };
+  const BlasOperands operands = {at(0), at(1), at(2), at(3), reinterpret_cast<uint64_t>(call->scratch)};
+  const uint64_t all = operands.a | operands.b | operands.c | operands.bias;
+  *done = all % kBlasAlignment == 0;
+  return *done ? RunProduct(call->env->queue, *work.product, operands) : KEEL_OK;
+}
+
 keel_rc Run(const keel_call* call) {
   const Work& work = *static_cast<const Work*>(call->state);
   keel_queue q = call->env->queue;
   if (!work.fails.empty()) return q->device->host->fail(KEEL_RANGE, work.fails.c_str());
   if (work.copies && AddressOf(call->in[0]) == AddressOf(call->out[0])) return KEEL_OK;
   if (keel_rc rc = q->device->Enter()) return rc;
+  if (bool done = false; work.product)
+    if (keel_rc rc = TryProduct(call, work, &done); rc || done) return rc;
   for (const Step& step : work.steps) {
     KeelArgs args = {};
     FillArgs(call, step, &args);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "queue.h"
+#include "blas.h"
 
 namespace keel_cuda {
 
@@ -26,7 +26,9 @@ struct MemoryFree {
 
 // State of a launch, read-only after prepare.
 struct Work {
-  std::vector<Step> steps;                          // none: nothing to do
+  std::vector<Step> steps;  // none: nothing to do
+  // Instead of the steps, with the operands of the first one, if these are aligned.
+  std::shared_ptr<BlasProduct> product;
   std::unique_ptr<keel_memory, MemoryFree> memory;  // that kernels read, at an address in `numbers`
   uint64_t scratch_bytes = 0;
   bool copies = false;  // nothing to do if result 0 shares the memory of operand 0

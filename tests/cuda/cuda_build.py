@@ -9,7 +9,8 @@ PLUGIN = BUILD / "lib" / "keel" / "plugins" / "keel-cuda.so"
 FAKE = BUILD / "tests" / "cuda" / "keel-fakecuda.so"
 OLD = FAKE.with_name("keel-fakecuda-old.so")
 COMPILER = FAKE.with_name("keel-fakenvrtc.so")
-FAKED = {"KEEL_CUDA_LIBRARY": str(FAKE), "KEEL_CUDA_NVRTC": str(COMPILER), "KEEL_CUDA_CACHE": "0"}
+BLAS = FAKE.with_name("keel-fakecublaslt.so")
+FAKED = {"KEEL_CUDA_LIBRARY": str(FAKE), "KEEL_CUDA_NVRTC": str(COMPILER), "KEEL_CUDA_CUBLASLT": str(BLAS), "KEEL_CUDA_CACHE": "0"}
 BARE = f"import keel\nkeel.load_plugin({str(PLUGIN)!r})\n"
 LOAD = f"""
 import json, keel, numpy as np

@@ -1,4 +1,6 @@
 // matmul.cc: products of matrices, with broadcast batches; linear.
+#include <algorithm>
+
 #include "emit/emit.h"
 #include "op.h"
 
@@ -23,6 +25,40 @@ void Encode(Op& op, const Product& p, std::vector<uint32_t> uses) {
   op.Add("matmul", "matmul_" + NameOf(keel::plugin::dtype_of(c)), Blocks(tiles, 1), std::move(uses), numbers);
 }
 
+// The distance between batches, if it is the same for all; else -1.
+int64_t BatchStride(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
+  int64_t stride = -1, next = 0;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] == 1) continue;
+    if (stride < 0)
+      stride = strides[d];
+    else if (strides[d] != next)
+      return -1;
+    next = strides[d] * sizes[d];
+  }
+  return std::max<int64_t>(stride, 0);
+}
+
+// The product by cuBLASLt, if it is large enough, has one distance between batches and there is an algorithm;
+// the tiles remain for operands that are not aligned.
+void EncodeLarge(Op& op, const Product& p, bool ta, bool tb, const std::vector<uint32_t>& uses) {
+  constexpr int64_t kLeast = 64 * 64 * 64;
+  const int64_t a = BatchStride(p.sizes, p.of_a), b = BatchStride(p.sizes, p.of_b);
+  const bool is_large = p.rows * p.columns * p.batches >= CeilDiv(kLeast, std::max<int64_t>(p.inner, 1));
+  ProductShape shape = {
+      keel::plugin::dtype_of(op.Out(0)), p.rows, p.columns, p.inner, p.batches, a, b, ta, tb, p.bias != 0};
+  if (!b && !ta && (a == p.rows * p.inner || p.batches == 1)) {  // the batches together are one matrix
+    shape.rows *= shape.batches;
+    shape.batches = 1, shape.a_stride = 0;
+  }
+  if (is_large && p.inner && a >= 0 && b >= 0 && !op.rc)
+    op.rc = FindProduct(op.device, shape, &op.work.product);
+  if (!op.rc && !op.work.product) op.rc = KEEL_UNIMPLEMENTED;  // the tiles take it
+  if (op.rc) return;
+  op.work.scratch_bytes = WorkspaceOf(*op.work.product);
+  Encode(op, p, uses);
+}
+
 // Strides of t in the batch dims of c: 0 where it has one entry or no dim.
 std::vector<int64_t> BatchStrides(const keel_tensor& t, const keel_tensor& c) {
   int64_t strides[KEEL_MAX_RANK];
@@ -30,7 +66,7 @@ std::vector<int64_t> BatchStrides(const keel_tensor& t, const keel_tensor& c) {
   return {strides, strides + c.ndim - 2};
 }
 
-void Matmul(Op& op) {
+Product MatmulOf(Op& op) {
   const keel_tensor a = op.In(0), b = op.In(1), c = op.Out(0);
   const bool ta = op.Int("ta"), tb = op.Int("tb");
   Product p;
@@ -41,23 +77,33 @@ void Matmul(Op& op) {
   p.batches = product(c.shape, c.shape + c.ndim - 2);
   p.sizes.assign(c.shape, c.shape + c.ndim - 2);
   p.of_a = BatchStrides(a, c), p.of_b = BatchStrides(b, c);
-  Encode(op, p, {0, 1, op.Result()});
+  return p;
 }
+void Matmul(Op& op) { Encode(op, MatmulOf(op), {0, 1, op.Result()}); }
+void LargeMatmul(Op& op) { EncodeLarge(op, MatmulOf(op), op.Int("ta"), op.Int("tb"), {0, 1, op.Result()}); }
 
 // The batches together are one matrix.
-void Linear(Op& op) {
+Product LinearOf(Op& op) {
   const keel_tensor x = op.In(0), w = op.In(1);
   const int64_t inner = w.shape[0], columns = w.shape[1];
-  const Product p = {
-      product(x.shape, x.shape + x.ndim - 1), columns, inner, 1, inner, 1, columns, 1, 1, {}, {}, {}};
-  Encode(op, p, {0, 1, op.Result(), 2});
+  return {product(x.shape, x.shape + x.ndim - 1), columns, inner, 1, inner, 1, columns, 1, 1, {}, {}, {}};
+}
+void Linear(Op& op) { Encode(op, LinearOf(op), {0, 1, op.Result(), 2}); }
+void LargeLinear(Op& op) { EncodeLarge(op, LinearOf(op), false, false, {0, 1, op.Result(), 2}); }
+
+template <void (*FILL)(Op&)>
+keel_impl LargeRow(const char* op) {
+  keel_impl row = Row<FILL>(op, kFloatTypes, "cuBLASLt");
+  row.priority = 1;
+  return row;
 }
 
 }  // namespace
 
 Impls MatmulImpls() {
   constexpr const char* kName = "tiles of 16 x 16";
-  return {Row<Matmul>("matmul", kNumTypes, kName), Row<Linear>("linear", kFloatTypes, kName)};
+  return {LargeRow<LargeMatmul>("matmul"), LargeRow<LargeLinear>("linear"),
+          Row<Matmul>("matmul", kNumTypes, kName), Row<Linear>("linear", kFloatTypes, kName)};
 }
 
 }  // namespace keel_cuda

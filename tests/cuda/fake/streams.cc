@@ -185,3 +185,14 @@ EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
   for (const auto& launch : graph->launches) fake::Encode(stream, launch);
   return CUDA_SUCCESS;
 }
+
+// ---- for the fake cuBLASLt (blas.cc)
+EXPORT int fake_enter(const char* function) {
+  std::lock_guard lock(fake::state().mutex);
+  return fake::Enter(function);
+}
+EXPORT void fake_encode(CUstream stream, void (*run)(void*), void* arg) {
+  std::lock_guard lock(fake::state().mutex);
+  if (stream->capture) fake::Complain("a product by cuBLASLt in a capture");
+  fake::Encode(stream, [=] { run(arg); });
+}

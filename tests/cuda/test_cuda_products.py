@@ -1,0 +1,130 @@
+"""Products by cuBLASLt, here the fake one (fake/blas.cc), against the device reference; products that run by the plugin's own tiles; a missing
+library, and failures of each of its functions."""
+import keel_abi
+import numpy as np
+import pytest
+from compared import FLOATS, INTEGERS, Against, name, values
+from cuda_build import PLUGIN
+
+import keel
+
+pytestmark = pytest.mark.usefixtures("loaded")
+same = Against("cuda").same
+BOUND = {2: 0.15, 4: 1e-4, 8: 1e-12}
+CALLS = ["cublasLtCreate", "cublasLtMatmulDescCreate", "cublasLtMatrixLayoutCreate", "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmul"]
+
+
+@pytest.fixture
+def by_blas(fake):
+    """by_blas(f) calls f and returns how many products were by cuBLASLt."""
+    def count(f):
+        before = fake.calls("cublasLtMatmul")
+        f()
+        return fake.calls("cublasLtMatmul") - before
+    return count
+
+
+def bound(dtype):
+    return BOUND[np.dtype(dtype).itemsize]
+
+
+@pytest.mark.parametrize("ta, tb", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("dtype", FLOATS, ids=name)
+def test_dtypes_and_transposes(by_blas, dtype, ta, tb):
+    a, b = values(dtype, *((70, 65) if ta else (65, 70))), values(dtype, *((67, 70) if tb else (70, 67)), seed=1)
+    assert by_blas(lambda: same(lambda a, b: keel.matmul(a, b, ta=ta, tb=tb), a, b, tolerance=bound(dtype))) == 1
+
+
+@pytest.mark.parametrize("a, b, large", [
+    ((3, 64, 64), (3, 64, 64), True), ((3, 64, 64), (64, 64), True), ((64, 64), (3, 64, 64), True), ((2, 3, 64, 64), (2, 3, 64, 64), True),
+    ((2, 3, 64, 64), (64, 64), True), ((2, 3, 64, 64), (1, 1, 64, 64), True), ((1, 3, 64, 64), (1, 3, 64, 64), True),
+    ((2, 1, 64, 64), (1, 3, 64, 64), False), ((2, 3, 64, 64), (3, 64, 64), False), ((3, 1, 128), (128, 1024), True), ((1, 4096), (4096, 65), True),
+    ((65, 4096), (4096, 1), True)], ids=str)
+def test_batches(by_blas, a, b, large):
+    """Batches at one distance only; others by tiles."""
+    assert by_blas(lambda: same(keel.matmul, values(np.float32, *a), values(np.float32, *b, seed=1), tolerance=1e-3)) == large
+
+
+def test_transposed_batches(by_blas):
+    a, b = values(np.float32, 3, 64, 50), values(np.float32, 3, 70, 64, seed=1)
+    assert by_blas(lambda: same(lambda a, b: keel.matmul(a, b, ta=True, tb=True), a, b, tolerance=1e-4)) == 1
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=name)
+def test_linear(by_blas, dtype):
+    x, w, bias = values(dtype, 2, 33, 70), values(dtype, 70, 65, seed=1), values(dtype, 65, seed=2)
+    assert by_blas(lambda: same(keel.linear, x, w, bias, tolerance=bound(dtype))) == 1
+
+
+@pytest.mark.parametrize("m, k, n", [(0, 512, 512), (512, 0, 512), (512, 512, 0), (1, 1, 1), (63, 64, 64)])
+def test_small_products_run_by_tiles(by_blas, m, k, n):
+    assert by_blas(lambda: same(keel.matmul, values(np.float32, m, k), values(np.float32, k, n, seed=1), tolerance=1e-4)) == 0
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=name)
+def test_integers_run_by_tiles(by_blas, dtype):
+    assert by_blas(lambda: same(keel.matmul, values(dtype, 64, 65), values(dtype, 65, 64, seed=1))) == 0
+
+
+def test_infinities_and_nan(by_blas):
+    a, b = values(np.float32, 64, 64), values(np.float32, 64, 64, seed=1)
+    a[3, 5], a[7, 9], b[11, 13] = np.inf, np.nan, -np.inf
+    assert by_blas(lambda: same(keel.matmul, a, b, tolerance=1e-4)) == 1
+
+
+PROGRAM = """keel 1
+fn @main(x: f32[n, 64], w: f32[64, 64], b: f32[64]) -> f32[n, 64] {
+  h0 = linear(x, w, b)
+  h1 = tanh(h0)
+  h2 = matmul(h1, w)
+  h3 = softmax(h2){axis=1}
+  h4 = matmul(h3, w){tb=true}
+  y = add(h4, x)
+  return y
+}
+entry main = @main (x, w, b) -> (y)
+"""
+
+
+def test_a_plan_with_such_products_is_encoded_in_each_run(context, fake):
+    """cuBLASLt's kernels keep addresses, so no recording may contain them."""
+    plan, oracle = (context.parse(PROGRAM).session(device).prepare() for device in ("cuda", "reference"))
+    w, b = values(np.float32, 64, 64, seed=1) / 8, values(np.float32, 64, seed=2)
+    before = fake.calls("cublasLtMatmul"), fake.calls("cuGraphLaunch")
+    for k in range(5):
+        x = values(np.float32, 70, 64, seed=k)
+        np.testing.assert_allclose(plan.run(x, w, b)[0], oracle.run(x, w, b)[0], rtol=1e-4, atol=1e-4)
+    assert (fake.calls("cublasLtMatmul"), fake.calls("cuGraphLaunch")) == (before[0] + 15, before[1])
+    x = values(np.float32, 3, 64)  # too small: recorded, by tiles
+    for _ in range(4):
+        np.testing.assert_allclose(plan.run(x, w, b)[0], oracle.run(x, w, b)[0], rtol=1e-4, atol=1e-4)
+    assert (fake.calls("cublasLtMatmul") - before[0], fake.calls("cuGraphLaunch") - before[1]) == (15, 3)
+
+
+def test_the_plan_names_it(context):
+    report = context.parse(PROGRAM).session("cuda").prepare().report(*map(context.array, (np.ones((70, 64), "f4"), np.ones((64, 64), "f4"), np.ones(64, "f4"))))
+    assert {launch["op"]: launch["impl"] for launch in report["launches"]}["matmul"] == "cuBLASLt"
+
+
+@pytest.mark.parametrize("code, status", [(2, "CUBLAS_STATUS_ALLOC_FAILED"), (719, "CUBLAS_STATUS_EXECUTION_FAILED")])
+@pytest.mark.parametrize("function", CALLS)
+def test_each_function_fails(loaded, fake, function, code, status):
+    context = keel_abi.Context()  # with a device of its own, which has not opened the library
+    context.load_plugin(PLUGIN)
+    a, b = values(np.float32, 64, 71), values(np.float32, 71, 64, seed=1)
+    fake.fail(function, 1, code)
+    with pytest.raises(keel_abi.KeelError) as e:
+        context.apply("cuda", "matmul", a, b)
+    assert f"{function} gave {status}" in e.value.message and e.value.code == ("OOM" if code == 2 else "UNAVAILABLE")
+    fake.fail()
+    np.testing.assert_allclose(context.apply("cuda", "matmul", a, b), a @ b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("library", ["0", "/nowhere/libcublasLt.so.13"])
+def test_without_the_library_products_run_by_tiles(in_child, library):
+    out, _ = in_child("""
+a, b = np.random.default_rng(1).random((2, 80, 80), np.float32)
+with keel.device("cuda"):
+    got = keel.matmul(keel.array(a), keel.array(b)).numpy()
+print(abs(got - a @ b).max() < 1e-3)
+""", KEEL_CUDA_CUBLASLT=library)
+    assert out == "True\n"
