@@ -95,6 +95,20 @@ void SegmentFree(keel_dev d, const keel_segment* segment) {
     cuda().cuMemFreeHost_(segment->host);
 }
 
+keel_rc SegmentWrap(keel_dev d, uint32_t kind, void* memory, uint64_t bytes, keel_segment* out) {
+  if (kind != KEEL_SEGMENT_DEVICE) return KEEL_UNIMPLEMENTED;
+  if (keel_rc rc = d->Enter()) return rc;
+  const auto address = reinterpret_cast<CUdeviceptr>(memory);
+  int owner = -1;
+  if (cuda().cuPointerGetAttribute_(&owner, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) ||
+      owner != d->device)
+    return KEEL_UNIMPLEMENTED;
+  *out = {nullptr, address, nullptr, bytes, kind, 0};
+  return KEEL_OK;
+}
+
+void SegmentUnwrap(keel_dev, const keel_segment*) {}
+
 }  // namespace keel_cuda
 
 keel_rc keel_dev_s::Check(CUresult result, const char* function) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "driver.h"
@@ -24,6 +25,7 @@ struct keel_dev_s {
   std::mutex loading;                          // of the members below
   std::map<const void*, CUlibrary> libraries;  // by image
   std::map<std::string, CUlibrary> compiled;   // by source
+  std::set<CUdevice> peers;                    // whose memory this device may access, or cannot
   std::shared_ptr<keel_cuda::BlasState> blas;  // of blas.cc; NULL until a product needs it
 
   // KEEL_OK, or a failure that names the function. After an error that destroys the context the device stays
@@ -49,6 +51,9 @@ keel_rc DeviceOpen(const keel_host* host, uint32_t i, const keel_kv*, uint32_t, 
 void DeviceClose(keel_dev d);
 keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* out);
 void SegmentFree(keel_dev d, const keel_segment* segment);
+// Memory of this device that another library has made.
+keel_rc SegmentWrap(keel_dev d, uint32_t kind, void* memory, uint64_t bytes, keel_segment* out);
+void SegmentUnwrap(keel_dev d, const keel_segment* segment);
 // A kernel of code that the driver loads: a fatbin or a cubin. Requires d->loading.
 keel_rc FindKernel(keel_dev d, CUlibrary library, const std::string& name, CUfunction* out);
 

@@ -54,7 +54,7 @@ constexpr keel_device kDevice = {
     .queue_wait = Guarded<QueueWait>,
     .host_wait = Guarded<HostWait>,
     .query = Guarded<Query>,
-    .copy_from = nullptr,
+    .copy_from = Guarded<CopyFrom>,
     .run_lanes = nullptr,
     .cost = nullptr,
     .record_begin = Guarded<RecordBegin>,
@@ -62,8 +62,8 @@ constexpr keel_device kDevice = {
     .replay = Guarded<Replay>,
     .recording_free = Guarded<RecordingFree>,
     .timestamp = Guarded<Timestamp>,
-    .segment_wrap = nullptr,
-    .segment_unwrap = nullptr,
+    .segment_wrap = Guarded<SegmentWrap>,
+    .segment_unwrap = Guarded<SegmentUnwrap>,
     .lacks = Guarded<Lacks>,
 };
 

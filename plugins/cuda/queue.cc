@@ -36,6 +36,32 @@ keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const kee
   return KEEL_OK;
 }
 
+namespace {
+
+// So that copies from the other device need no host memory; without it the driver copies through host memory.
+keel_rc EnablePeer(keel_dev d, keel_dev other) {
+  std::lock_guard lock(d->loading);
+  if (!d->peers.insert(other->device).second) return KEEL_OK;
+  int can = 0;
+  CUDA_TRY(d, cuDeviceCanAccessPeer, &can, d->device, other->device);
+  const CUresult result = can ? cuda().cuCtxEnablePeerAccess_(other->context, 0) : CUDA_SUCCESS;
+  return d->Check(result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED ? CUDA_SUCCESS : result,
+                  "cuCtxEnablePeerAccess");
+}
+
+}  // namespace
+
+keel_rc CopyFrom(keel_queue q, const keel_segment* to, uint64_t to_offset, keel_dev other,
+                 const keel_segment* from, uint64_t from_offset, uint64_t bytes) {
+  if (!bytes) return KEEL_OK;
+  keel_dev d = q->device;
+  if (keel_rc rc = d->Enter()) return rc;
+  if (keel_rc rc = EnablePeer(d, other)) return rc;
+  CUDA_TRY(d, cuMemcpyPeerAsync, to->address + to_offset, d->context, from->address + from_offset,
+           other->context, bytes, q->stream);
+  return KEEL_OK;
+}
+
 keel_rc Fill(keel_queue q, const keel_segment* to, uint64_t offset, uint64_t bytes, uint32_t value) {
   if (!bytes) return KEEL_OK;
   if (keel_rc rc = q->device->Enter()) return rc;

@@ -32,6 +32,8 @@ keel_rc QueueOpen(keel_dev d, uint32_t kind, keel_queue* out);
 void QueueClose(keel_queue q);
 keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const keel_segment* from,
              uint64_t from_offset, uint64_t bytes);
+keel_rc CopyFrom(keel_queue q, const keel_segment* to, uint64_t to_offset, keel_dev other,
+                 const keel_segment* from, uint64_t from_offset, uint64_t bytes);
 keel_rc Fill(keel_queue q, const keel_segment* to, uint64_t offset, uint64_t bytes, uint32_t value);
 keel_rc Submit(keel_queue q, uint64_t* ticket);
 keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket);

@@ -31,7 +31,7 @@ def test_devices_have_a_name_a_uuid_and_capabilities(loaded):
 @pytest.mark.parametrize("environment, said", [
     ({"KEEL_CUDA_LIBRARY": "/none/libcuda.so.1"}, "no NVIDIA driver: /none/libcuda.so.1"),
     ({"KEEL_CUDA_LIBRARY": "libm.so.6"}, "libm.so.6 has no cuInit: it is no CUDA driver"),
-    ({"KEEL_CUDA_LIBRARY": str(OLD)}, f"{OLD} has no cuCtxSetCurrent; expected a driver for CUDA 13.0 or newer (580)"),
+    ({"KEEL_CUDA_LIBRARY": str(OLD)}, f"{OLD} has no cuCtxEnablePeerAccess; expected a driver for CUDA 13.0 or newer (580)"),
     ({"FAKECUDA_VERSION": "12080"}, "the driver supports CUDA 12.8; expected 13.0 or newer: install driver 580 or newer"),
     ({"FAKECUDA_INIT": "34"}, f"{FAKE} is the stub of a CUDA toolkit, not a driver; remove the folder stubs from the library path"),
     ({"FAKECUDA_INIT": "100"}, "the driver (CUDA 13.0) finds no device"),

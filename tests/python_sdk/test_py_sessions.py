@@ -70,6 +70,19 @@ def test_options_that_are_on_or_off_take_true_and_false(path):
             keel.Session(path, entry="serve", exact_convolution=wrong)
 
 
+def test_lists_place_nodes_and_name_fallbacks_and_passes():
+    module = keel.parse("keel 1\nfn @main(x: f32[3]) -> f32[3] {\n  a = exp(x)\n  b = tanh(a)\n  y = neg(b)\n  return y\n}\nentry main = @main (x) -> (y)\n")
+    for place in (["a=reference", "b=reference"], ("a=reference", "b=reference"), "?=reference"):
+        session = keel.Session(module, "cpu", place=place, fallback=["reference", "cpu"], passes=("-map", "-fold"))
+        report = json.loads(session.prepare()._report())
+        placed = {p["node"]: p["device"] for p in report["placement"]}
+        assert placed["a"] == placed["b"] == "reference:0" and placed["y"] == ("reference:0" if place == "?=reference" else "cpu:0")
+        np.testing.assert_allclose(session.run("y", x=[1, 2, 3]).numpy(), -np.tanh(np.exp([1, 2, 3])), rtol=1e-6)
+    assert json.loads(keel.Session(module, "cpu", place=[], fallback=[]).prepare()._report())["device"] == "cpu:0"
+    with pytest.raises(keel.errors.DeviceError, match='no device "nosuch"'):
+        keel.Session(module, "cpu", fallback=["reference", "nosuch"])
+
+
 def test_exact_convolution_counts_in_bodies_calls_and_saved_graphs(tmp_path):
     random = np.random.default_rng(0)
     x, w = random.normal(size=(1, 64, 14, 14)).astype("f4"), random.normal(size=(64, 64, 3, 3)).astype("f4")

@@ -77,9 +77,10 @@ class Session:
 
     device: a name, or "auto": the first of the devices of cuda, the discrete ones of vulkan and cpu that has all ops of
     the graph; self.device then names it. entry: its name (default: the only one). options: threads, memory, timeout_ms,
-    level, passes, place, fallback ("DEVICE,DEVICE..."), strict, exact_convolution, feeds ("cast", or "exact"). exact_convolution=True:
-    convolutions sum in the order of their definition; otherwise the device cpu uses Winograd's algorithm where it is faster
-    (3x3 windows, constant weights), which rounds differently. Thread-safe. Raises DeviceError for an unknown device.
+    level, strict, exact_convolution, feeds ("cast", or "exact"), and, each a text or a list of texts, passes,
+    place ("PATTERN=DEVICE") and fallback ("DEVICE"). exact_convolution=True: convolutions sum in the order of their
+    definition; otherwise the device cpu uses Winograd's algorithm where it is faster (3x3 windows, constant weights),
+    which rounds differently. Thread-safe. Raises DeviceError for an unknown device.
     with session: makes it the default of its thread, for keel.evaluate() and tensor.eval().
     """
 

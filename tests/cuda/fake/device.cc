@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include "fake.h"
 
@@ -12,6 +14,7 @@ struct CUctx_st {
 namespace {
 
 CUctx_st contexts[8];
+std::set<std::pair<CUcontext, CUcontext>> peers;
 thread_local CUcontext current = nullptr;
 constexpr size_t kGuard = 256;
 constexpr unsigned char kFresh = 0xff, kGuarded = 0xa5;  // 0xff...: NaN
@@ -45,11 +48,20 @@ CUresult Free(uintptr_t address) {
   std::memset(memory, kFresh, at->second);
   std::free(memory);
   s.memory.erase(at);
+  s.owners.erase(address);
   s.alive--;
   return CUDA_SUCCESS;
 }
 
 }  // namespace
+
+int fake::OwnerOf(uintptr_t address) {
+  auto at = state().owners.upper_bound(address);
+  if (at == state().owners.begin()) return -1;
+  --at;
+  return address < at->first + state().memory.at(at->first) ? at->second : -1;
+}
+int fake::DeviceOf(CUcontext context) { return context->device; }
 
 EXPORT CUresult cuInit(unsigned) {
   ENTER("cuInit");
@@ -107,6 +119,7 @@ EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, C
 }
 EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   ENTER("cuDevicePrimaryCtxRetain");
+  contexts[device].device = device;
   *context = &contexts[device];
   fake::state().alive++;
   return CUDA_SUCCESS;
@@ -121,12 +134,30 @@ EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
   current = context;
   return CUDA_SUCCESS;
 }
+EXPORT CUresult cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) {
+  ENTER("cuDeviceCanAccessPeer");
+  *can = static_cast<int>(fake::Variable("FAKECUDA_PEERS", 1));
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuCtxEnablePeerAccess(CUcontext other, unsigned) {
+  ENTER("cuCtxEnablePeerAccess");
+  if (!fake::Variable("FAKECUDA_PEERS", 1)) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+  return peers.insert({current, other}).second ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+}
+EXPORT CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  ENTER("cuPointerGetAttribute");
+  const int owner = fake::OwnerOf(address);
+  if (owner < 0 || attribute != CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) return CUDA_ERROR_INVALID_VALUE;
+  *static_cast<int*>(value) = owner;
+  return CUDA_SUCCESS;
+}
 EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
   ENTER("cuMemAlloc");
   if (bytes > size_t{1} << 30) return CUDA_ERROR_OUT_OF_MEMORY;
   uintptr_t address = 0;
   const CUresult result = Allocate(bytes, &address);
   *out = address;
+  if (!result) fake::state().owners[address] = current->device;
   return result;
 }
 EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {

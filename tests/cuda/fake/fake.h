@@ -49,6 +49,7 @@ struct State {
   std::recursive_mutex mutex;
   std::vector<CUstream> streams;
   std::map<uintptr_t, size_t> memory;  // address to bytes, of all kinds
+  std::map<uintptr_t, int> owners;     // address to device, of device memory
   std::mt19937 random;
   std::map<std::string, uint64_t> calls;
   std::string failing;  // function; "": none
@@ -67,6 +68,8 @@ CUresult Enter(const char* function);
 CUresult NotInCapture();
 void SetCapturing(CUstream stream);  // of this thread; NULL: none
 bool IsKnown(uintptr_t address, size_t bytes);
+int OwnerOf(uintptr_t address);  // the device; -1: not device memory
+int DeviceOf(CUcontext context);
 void Complain(const std::string& text);  // on stderr; fails the test
 
 // Executes commands, streams in a random order, until the condition holds; false: it never will.

@@ -70,6 +70,17 @@ EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
                [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); });
   return CUDA_SUCCESS;
 }
+EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                                  CUcontext from_context, size_t bytes, CUstream stream) {
+  ENTER("cuMemcpyPeerAsync");
+  if (!fake::IsKnown(to, bytes) || !fake::IsKnown(from, bytes) ||
+      fake::OwnerOf(to) != fake::DeviceOf(to_context) || fake::OwnerOf(from) != fake::DeviceOf(from_context))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (stream->capture) return stream->broken = true, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  fake::Encode(stream,
+               [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); });
+  return CUDA_SUCCESS;
+}
 EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream stream) {
   ENTER("cuMemsetD32Async");
   if (!fake::IsKnown(to, 4 * n) || to % 4) return CUDA_ERROR_INVALID_VALUE;

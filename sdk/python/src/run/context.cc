@@ -37,14 +37,26 @@ DeviceScope device(nb::handle name) {
   return DeviceScope(keel::detail::here());
 }
 
+std::string option_text(nb::handle value) {
+  if (PyBool_Check(value.ptr())) return value.is(Py_True) ? "1" : "0";
+  return nb::cast<std::string>(nb::str(value));
+}
+
 }  // namespace
 
 keel::Options options_of(const nb::dict& given) {
   keel::Options out;
-  for (auto [key, value] : given) {
-    const bool flag = PyBool_Check(value.ptr());
-    out.set(nb::cast<std::string>(key),
-            flag ? value.is(Py_True) ? "1" : "0" : nb::cast<std::string>(nb::str(value)));
+  for (auto [name, value] : given) {
+    const auto key = nb::cast<std::string>(name);
+    if (!nb::isinstance<nb::list>(value) && !nb::isinstance<nb::tuple>(value)) {
+      out.set(key, option_text(value));
+    } else if (key == "place") {  // an option for each pattern
+      for (nb::handle each : value) out.set(key, option_text(each));
+    } else {
+      std::string list;
+      for (nb::handle each : value) list += (list.empty() ? "" : ",") + option_text(each);
+      out.set(key, list);
+    }
   }
   return out;
 }
