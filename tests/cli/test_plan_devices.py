@@ -1,5 +1,5 @@
-"""`keel plan --devices A,B,...`: the placement and the cost of each node on several devices, one of which (sdk/examples/queue_device.c) has
-the op add only."""
+"""`keel plan --devices A,B,...`: the placement and the cost of each node on several devices. The device
+of sdk/examples/queue_device.c has the op add only."""
 import json
 
 import pytest

@@ -59,7 +59,7 @@ def test_a_graph_on_both(in_child, seed):
 
 
 def test_memory_of_another_library(in_child):
-    """By DLPack: exported by one context, and imported by another one that knows nothing of it."""
+    """By DLPack: one context exports it, another context imports it."""
     out, err = in_child(f"""
 import ctypes as C, keel_abi
 first, second = keel_abi.Context(), keel_abi.Context()

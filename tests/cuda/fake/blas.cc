@@ -1,5 +1,5 @@
 // blas.cc: a libcublasLt.so.13 for tests: column-major products in double precision, encoded in streams of
-// the fake driver. It refuses what the real library refuses: other layouts, misaligned operands, a small
+// the fake driver. Like the real library, it refuses other layouts, misaligned operands, a small
 // workspace; and it writes garbage to the workspace, which belongs to it.
 #include <cublasLt.h>
 #include <cuda.h>
@@ -135,7 +135,7 @@ struct Product {
   }
 };
 
-// Whether shapes, dtypes and the epilogue are those of a product that the fake knows.
+// Whether shapes, dtypes and the epilogue fit a product that this library has.
 bool IsSupported(const Desc& desc, const Layout& a, const Layout& b, const Layout& c) {
   const bool ta = desc.Get<int32_t>(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_N) == CUBLAS_OP_T;
   const bool tb = desc.Get<int32_t>(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) == CUBLAS_OP_T;
