@@ -6,7 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("KEEL_BUILD", HERE.parents[1] / "build" / "release"))
 PLUGIN = BUILD / "lib" / "keel" / "plugins" / "keel-cuda.so"
-FAKE = BUILD / "tests" / "cuda" / "keel-fakecuda.so"
+FAKE = Path(os.environ.get("KEEL_CUDA_FAKES", BUILD / "tests" / "cuda")) / "keel-fakecuda.so"
 OLD = FAKE.with_name("keel-fakecuda-old.so")
 COMPILER = FAKE.with_name("keel-fakenvrtc.so")
 BLAS = FAKE.with_name("keel-fakecublaslt.so")

@@ -7,6 +7,10 @@
 
 #include "fake.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 struct CUctx_st {
   CUdevice device = 0;
 };
@@ -19,6 +23,14 @@ thread_local CUcontext current = nullptr;
 constexpr size_t kGuard = 256;
 constexpr unsigned char kFresh = 0xff, kGuarded = 0xa5;  // 0xff...: NaN
 
+// With AddressSanitizer an access beyond the end is found at once.
+void Poison([[maybe_unused]] const unsigned char* begin, [[maybe_unused]] size_t bytes,
+            [[maybe_unused]] bool on) {
+#if defined(__SANITIZE_ADDRESS__)
+  on ? __asan_poison_memory_region(begin, bytes) : __asan_unpoison_memory_region(begin, bytes);
+#endif
+}
+
 CUresult Allocate(size_t bytes, uintptr_t* out) {
   fake::State& s = fake::state();
   if (!current) return CUDA_ERROR_INVALID_CONTEXT;
@@ -29,6 +41,7 @@ CUresult Allocate(size_t bytes, uintptr_t* out) {
   if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
   std::memset(memory, kFresh, bytes);
   std::memset(memory + bytes, kGuarded, whole + kGuard - bytes);
+  Poison(memory + bytes, whole + kGuard - bytes, true);
   *out = reinterpret_cast<uintptr_t>(memory);
   s.memory[*out] = bytes;
   s.alive++;
@@ -40,6 +53,7 @@ CUresult Free(uintptr_t address) {
   const auto at = s.memory.find(address);
   if (at == s.memory.end()) return CUDA_ERROR_INVALID_VALUE;
   auto* memory = reinterpret_cast<unsigned char*>(address);
+  Poison(memory + at->second, kGuard, false);
   for (size_t i = 0; i < kGuard; i++)
     if (memory[at->second + i] != kGuarded) {
       fake::Complain("a write beyond the end of " + std::to_string(at->second) + " bytes");

@@ -10,7 +10,11 @@
 namespace fake {
 namespace {
 
-constexpr size_t kStack = 64 << 10, kMostThreads = 1024;
+#if defined(__SANITIZE_ADDRESS__)
+constexpr size_t kStack = 256 << 10;  // frames are several times as large
+#else
+constexpr size_t kStack = 64 << 10;
+#endif
 
 struct Fiber {
   ucontext_t context;
@@ -30,7 +34,6 @@ void Meet() { swapcontext(&block.current->context, &block.scheduler); }
 void Body() {
   block.code->run(block.args);
   block.current->done = true;
-  swapcontext(&block.current->context, &block.scheduler);
 }
 
 void Start(Fiber* fiber) {
@@ -39,7 +42,7 @@ void Start(Fiber* fiber) {
   getcontext(&fiber->context);
   fiber->context.uc_stack.ss_sp = fiber->stack.data();
   fiber->context.uc_stack.ss_size = kStack;
-  fiber->context.uc_link = nullptr;
+  fiber->context.uc_link = &block.scheduler;
   makecontext(&fiber->context, Body, 0);
 }
 
