@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from cuda_build import BARE, FAKE, OLD, reasons
+from cuda_build import BARE, FAKE, OLD, PLUGIN, reasons
 
 import keel
 
@@ -106,7 +106,7 @@ import ctypes
 ctypes.CDLL({str(FAKE)!r}).cuInit(0)
 def work():
     import keel
-    keel.load_plugin({str(Path(FAKE).parents[2] / 'lib/keel/plugins/keel-cuda.so')!r})
+    keel.load_plugin({str(PLUGIN)!r})
     return keel.report("plugins")
 """ + CHILD.replace("except keel.Error", "except Exception"), load="")
     assert "CUDA was used in this process before fork(); start workers with exec" in out
