@@ -1,12 +1,14 @@
-// dtypes.h: elements of the thirteen dtypes as register values (code.h): loading, storing, rounding, and the
+// dtypes.h: elements of the thirteen dtypes as register values (spirv_code.h): loading, storing, rounding, and the
 // op `cast`. Half floats are converted with integer instructions, because conversions of Vulkan may round
 // towards zero and flush denormals.
 #pragma once
 
 #include "abi/keel_base.h"
-#include "code.h"
+#include "sdk/plugin/spirv_code.h"
 
 namespace keel_spirv {
+
+using namespace keel::spirv;
 
 inline uint32_t BitsOf(keel_dt dt) { return dt >> 8 & 255; }
 inline bool IsFloat(keel_dt dt) { return (dt & 255) == 2 || (dt & 255) == 4; }
