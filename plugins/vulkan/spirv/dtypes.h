@@ -1,6 +1,6 @@
-// dtypes.h: elements of the thirteen dtypes as register values (spirv_code.h): loading, storing, rounding, and the
-// op `cast`. Half floats are converted with integer instructions, because conversions of Vulkan may round
-// towards zero and flush denormals.
+// dtypes.h: elements of the thirteen dtypes as register values (spirv_code.h): loading, storing, rounding,
+// and the op `cast`. Half floats are converted with integer instructions, because conversions of Vulkan may
+// round towards zero and flush denormals.
 #pragma once
 
 #include "abi/keel_base.h"
