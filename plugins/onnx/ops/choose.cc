@@ -1,10 +1,10 @@
 // choose.cc: the elements that a condition chooses, whose number only a run knows: NonZero, Compress, Unique.
-#include "plugins/onnx/ops/term.h"
+#include "plugins/onnx/ops/choose.h"
+
+#include "plugins/onnx/ops/loop.h"
 
 namespace onnx_import {
-namespace {
 
-// The places of the true elements of a bool[n]: i64[m].
 Term true_places(const Term& mask) {
   Edit& e = mask.edit();
   const keel_dim size = mask.dim(0);
@@ -17,6 +17,8 @@ Term true_places(const Term& mask) {
 }
 
 Term flattened(const Term& x) { return x.reshape({x.edit().product(x.dims())}); }
+
+namespace {
 
 void nonzero(Call& c) {
   const Term x(c, 0);
@@ -42,29 +44,66 @@ void compress(Call& c) {
   c.done("gather", {x.v, true_places(Term(c, 1)).v}, Attrs().i("axis", axis));
 }
 
-// With sorted=0 the different elements are in the order of their first occurrences.
-void unique(Call& c) {
-  if (c.has_attribute("axis") && c.rank(0) != 1)
-    c.unsupported(cat("attribute axis for an operand of ", c.rank(0), " dims; expected none, or one dim"));
-  Edit& e = c.e;
-  const Term x = flattened(Term(c, 0)), places = counting_term(e, x.dim(0), KEEL_I64);
+struct Sorted {
+  Term order;   // i64[n], stable
+  Term is_new;  // bool[n]: whether an entry differs from the one before it in this order
+};
+
+Sorted sorted_numbers(const Term& x) {
+  Edit& e = x.edit();
+  const Term places = counting_term(e, x.dim(0), KEEL_I64);
   const Ids sorted = e.ops("sort", {x.v}, {}, 2);
-  const Term values(e, sorted[0]), order(e, sorted[1]);
-  const Term before = values.gather(places.op("sub", 1).op("maximum", 0), 0);
-  const Term is_new = places.op("equal", 0) | values.op("not_equal", before);
+  const Term values(e, sorted[0]), before = values.gather(places.op("sub", 1).op("maximum", 0), 0);
+  return {Term(e, sorted[1]), places.op("equal", 0) | values.op("not_equal", before)};
+}
+
+// The slices x[:, i] of x[m, n] in lexicographic order: stable sorts by their elements, from the last to the
+// first.
+Sorted sorted_slices(const Term& x) {
+  Edit& e = x.edit();
+  const Term places = counting_term(e, x.dim(1), KEEL_I64);
+  const auto body = [](const Terms& carried, const Terms&, const Terms& scanned) {
+    const Term& order = carried[0];
+    return Terms{order.gather(scanned[0].gather(order, 0).op("argsort"), 0)};
+  };
+  const Term order =
+      scan(e, {.carried = {places}, .invariants = {}, .scanned = {x}, .reverse = true}, body)[0];
+  const Term values = x.gather(order, 1), before = values.gather(places.op("sub", 1).op("maximum", 0), 1);
+  return {order, places.op("equal", 0) | values.op("not_equal", before).reduced("reduce_max", {0})};
+}
+
+// x with `axis` behind all other dims, which are one: [m, n].
+Term slices(const Term& x, int64_t axis) {
+  Ints to = counting(0, static_cast<int64_t>(x.rank()));
+  to.erase(to.begin() + axis);
+  to.push_back(axis);
+  const auto at = static_cast<size_t>(axis);
+  const keel_dim n = x.dim(at), m = x.edit().product(without(x.dims(), at));
+  return x.transpose(to).reshape({m, n});
+}
+
+// With sorted=0 the different entries are in the order of their first occurrences.
+void unique(Call& c) {
+  Edit& e = c.e;
+  const bool flat = !c.has_attribute("axis");
+  const Term x = flat ? flattened(Term(c, 0)) : Term(c, 0);
+  const int64_t axis = c.axis(c.i("axis", 0), static_cast<int64_t>(x.rank()));
+  const keel_dim n = x.dim(static_cast<size_t>(axis));
+  const Term keys = x.dtype() == KEEL_BOOL ? x.to(KEEL_U8) : x;
+  const auto [order, is_new] = x.rank() == 1 ? sorted_numbers(keys) : sorted_slices(slices(keys, axis));
   Term group = is_new.to(KEEL_I64).op("cumsum") - 1;
-  Term first = order.gather(true_places(is_new), 0);  // the sort is stable
+  Term first = order.gather(true_places(is_new), 0);
   const keel_dim found = first.dim(0);
   if (!c.i("sorted", 1)) {
     const Term turn = first.op("argsort");
     group = turn.op("argsort").gather(group, 0);
     first = first.gather(turn, 0);
   }
-  c.done("gather", {x.v, first.v}, Attrs().i("axis", 0));
+  c.done("gather", {x.v, first.v}, Attrs().i("axis", axis));
   if (c.wants(1)) c.set(1, first.v);
-  if (c.wants(2)) c.set(2, order.op("scatter_add", group, Attrs().dim("size", x.dim(0))).v);
+  if (c.wants(2)) c.set(2, order.op("scatter_add", group, Attrs().dim("size", n)).v);
   if (!c.wants(3)) return;
-  c.set(3, group.op("scatter_add", filled(e, KEEL_I64, 1, {x.dim(0)}), Attrs().dim("size", found)).v);
+  c.set(3, group.op("scatter_add", filled(e, KEEL_I64, 1, {n}), Attrs().dim("size", found)).v);
 }
 
 constexpr Rule kRules[] = {
