@@ -1,4 +1,4 @@
-"""Functions whose result sizes only a run knows: trim, nonzero, compress, unique, t[mask]; numpy is the oracle."""
+"""Functions whose result sizes only a run knows: trim, nonzero, where, compress, unique, t[mask]; numpy is the oracle."""
 import keel
 import numpy as np
 import pytest
@@ -39,6 +39,56 @@ def test_dims(device, shape):
         same(keel.compress(keep, x, axis), np.compress(keep, x, axis))
     mask = np.arange(shape[-1]) % 2 == 1
     same(keel.array(x)[..., mask], x[..., mask])
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (9,), (3, 4), (2, 3, 5), (0, 3), (3, 0), (1, 1, 1)])
+def test_where(device, shape):
+    x = numbers(int(np.prod(shape))).reshape(shape)
+    expected, traced = np.where(x > 0), keel.function(lambda x: keel.where(x > 0))
+    for got in (keel.where(x > 0), keel.where(keel.array(x) > 0), traced(x)):
+        assert isinstance(got, tuple) and all(i.dtype == "i64" for i in got)
+        same(got, expected)
+    same(keel.where(x), np.where(x))  # numbers
+    same(keel.where(np.zeros(shape, bool)), np.where(np.zeros(shape, bool)))
+    same(keel.gather_nd(x, keel.stack(keel.where(x > 0), 1)), x[x > 0])
+    same(keel.where(x > 0, keel.array(x), 7.), np.where(x > 0, x, 7))
+
+
+def test_where_one_trace_serves_all_sizes(device):
+    @keel.function(signature="x: f32[n, m]")
+    def found(x):
+        rows, columns = keel.where(x > 0)
+        return rows, columns, rows * 10 + columns, keel.gather(x, rows)
+
+    for shape in ((3, 4), (0, 2), (1, 1), (7, 9), (2, 0), (3, 4)):
+        x = numbers(shape[0] * shape[1]).reshape(shape)
+        rows, columns = np.where(x > 0)
+        same(found(x), (rows, columns, rows * 10 + columns, x[rows]))
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (9,), (3, 4)])
+def test_gradients_pass_through_a_gather_at_where(device, shape):
+    x = numbers(int(np.prod(shape))).reshape(shape)
+
+    def loss(x):
+        at = keel.where(x > 0)
+        chosen = x[at] if x.ndim == 1 else keel.gather_nd(x, keel.stack(at, 1))
+        return keel.reduce_sum(chosen * chosen * chosen)
+
+    expected = np.where(x > 0, 3 * x * x, 0)
+    same(keel.grad(loss)(keel.array(x)), expected)
+    same(keel.function(keel.grad(loss))(keel.array(x)), expected)
+
+
+def test_wrong_operands_of_where():
+    with pytest.raises(keel.InvalidError, match=r"where: condition is bool\[\], expected at least one dim; reshape it to \[1\] first"):
+        keel.where(True)
+    with pytest.raises(keel.InvalidError, match="where: y is missing; expected a condition alone, or a condition, x and y"):
+        keel.where([True, False], [1., 2.])
+    with pytest.raises(keel.InvalidError, match="where: x is missing"):
+        keel.where([True, False], y=1.)
+    with pytest.raises(keel.Error, match="select.*the literal 1. is a float, the other operand bool"):
+        keel.where([1., 0.], [1., 2.], [3., 4.])
 
 
 @pytest.mark.parametrize("kind", ["i32", "u8", "bool", "f64"])

@@ -25,7 +25,7 @@ from .function import Function, function
 from .graph import Graph, Node, constant, default_graph, name_scope, named, placeholder
 from .progress import progress
 from .random import Generator  # keel.random is now the module, which is callable as the op
-from .selection import compress, nonzero, unique
+from .selection import compress, nonzero, unique, where
 from .session import (Session, default_session, evaluate, import_file, join, load, load_checkpoint, save,
                       save_checkpoint)
 from .shapes import arange, full, ones, ones_like, stack, zeros, zeros_like

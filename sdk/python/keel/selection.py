@@ -24,9 +24,24 @@ def _counted(size, like):
 def nonzero(x):
     """The indices of the elements of x that are not zero, in row-major order: a tuple with one i64[m] for each dim of x,
     as numpy.nonzero(). x: a tensor or numbers with at least one dim. NaN is not zero. Raises InvalidError for a scalar."""
+    return _indices("nonzero: x", x)
+
+
+def where(condition, x=None, y=None):
+    """where(condition): the indices of the elements that are true (or a number other than zero), as numpy.where(): the tuple of
+    keel.nonzero(), so that with one dim x[keel.where(x > 0)] and otherwise keel.gather_nd(x, keel.stack(keel.where(x > 0), 1))
+    are the positive elements of x, whose gradients pass through. where(condition, x, y) is keel.select(condition, x, y).
+    Raises InvalidError for a scalar condition without x and y, and for one of x and y without the other."""
+    if (x is None) != (y is None):
+        raise InvalidError(f"where: {'x' if x is None else 'y'} is missing; expected a condition alone, or a condition, x and y")
+    return _indices("where: condition", condition) if x is None else ops.select(condition, x, y)
+
+
+def _indices(operand, x):
+    """The indices of the elements of x that are not zero; operand: how messages call x."""
     x = _keel.array(x)
     if x.ndim == 0:
-        raise InvalidError(f"nonzero: x is {x.dtype.name}[], expected at least one dim; reshape it to [1] first")
+        raise InvalidError(f"{operand} is {x.dtype.name}[], expected at least one dim; reshape it to [1] first")
     rest, found = true_places(x if x.dtype == "bool" else x != 0), []
     for size in reversed(x.shape[1:]):
         number = _counted(size, rest)
