@@ -209,6 +209,7 @@ Impls ScatterImpls();
 Impls ReduceImpls();
 Impls ArgImpls();
 Impls TopKImpls();
+Impls SuppressImpls();
 Impls NormImpls();
 Impls MatmulImpls();
 Impls ConvImpls();

@@ -149,7 +149,6 @@ const Rule* find_rule(Text domain, Text op, int opset) {
                         qlinear_rules(),
                         place_rules(),
                         choose_rules(),
-                        suppress_rules(),
                         sample_rules(),
                         roi_rules(),
                         recurrent_rules(),

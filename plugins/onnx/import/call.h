@@ -118,7 +118,6 @@ Rules einsum_rules();
 Rules qlinear_rules();
 Rules place_rules();
 Rules choose_rules();
-Rules suppress_rules();
 Rules sample_rules();
 Rules roi_rules();
 Rules recurrent_rules();

@@ -1,10 +1,14 @@
-// choose.cc: the elements that a condition chooses, whose number only a run knows: NonZero, Compress, Unique.
-#include "plugins/onnx/ops/choose.h"
+// choose.cc: the elements that a condition chooses, whose number only a run knows: NonZero, Compress, Unique,
+// NonMaxSuppression.
+#include <algorithm>
+#include <cmath>
 
 #include "plugins/onnx/ops/loop.h"
 
 namespace onnx_import {
+namespace {
 
+// The places of the true elements of a bool[n]: i64[m].
 Term true_places(const Term& mask) {
   Edit& e = mask.edit();
   const keel_dim size = mask.dim(0);
@@ -17,8 +21,6 @@ Term true_places(const Term& mask) {
 }
 
 Term flattened(const Term& x) { return x.reshape({x.edit().product(x.dims())}); }
-
-namespace {
 
 void nonzero(Call& c) {
   const Term x(c, 0);
@@ -106,10 +108,58 @@ void unique(Call& c) {
   c.set(3, group.op("scatter_add", filled(e, KEEL_I64, 1, {n}), Attrs().dim("size", found)).v);
 }
 
+// Optional operand i, one number.
+Term number_or(Call& c, size_t i, keel_dt dtype, double otherwise) {
+  if (!c.has(i)) return {c.e, c.e.scalar(dtype, otherwise)};
+  const Term x(c, i);
+  const Dims dims = x.dims();
+  if (dims.size() > 1 || (dims.size() == 1 && !c.e.may_be(dims[0], 1)))
+    c.invalid(cat("operand ", i, " has ", dims.size(), " dims; expected one number"));
+  if (x.dtype() != dtype)
+    c.invalid(cat("operand ", i, " is ", dtype_name(x.dtype()), "; expected ", dtype_name(dtype)));
+  return x.reshape({});
+}
+
+void check_boxes(Call& c, const Dims& boxes, const Dims& scores) {
+  const auto may_be = [&](keel_dim a, keel_dim b) { return c.e.may_be(a, b); };
+  if (boxes.size() != 3) c.invalid(cat("boxes has ", boxes.size(), " dims; expected [batches, boxes, 4]"));
+  if (scores.size() != 3)
+    c.invalid(cat("scores has ", scores.size(), " dims; expected [batches, classes, boxes]"));
+  if (!may_be(boxes[2], 4)) c.invalid("the last dim of boxes is not 4");
+  if (!may_be(boxes[0], scores[0])) c.invalid("boxes and scores have different numbers of batches");
+  if (!may_be(boxes[1], scores[2])) c.invalid("boxes and scores have different numbers of boxes");
+  double overlap = 0;
+  if (stored_number(c, 3, &overlap) && !(overlap >= 0 && overlap <= 1))
+    c.invalid(cat("iou_threshold is ", overlap, "; expected a number from 0 to 1"));
+}
+
+// The op takes NaN for no limit of the scores; in ONNX no score is above it.
+Term lowest_score(Call& c) {
+  const Term low = number_or(c, 4, KEEL_F32, NAN);
+  return c.has(4) ? select(low == low, low, INFINITY) : low;
+}
+
+void non_max_suppression(Call& c) {
+  const int64_t centers = c.i("center_point_box", 0);
+  if (centers != 0 && centers != 1) c.invalid(cat("center_point_box is ", centers, "; expected 0 or 1"));
+  const Dims scores = c.dims(1);
+  check_boxes(c, c.dims(0), scores);
+  const Term boxes = Term(c, 0).reshape({scores[0], scores[2], 4}), most = number_or(c, 2, KEEL_I64, 0);
+  double limit = 0;
+  keel_dim size = scores[2];
+  if (!c.has(2) || stored_number(c, 2, &limit))
+    size = c.e.min(size, static_cast<int64_t>(std::clamp(limit, 0.0, 1e15)));
+  const Ids found = c.e.ops("non_max_suppression",
+                            {boxes.v, c.in(1), most.v, number_or(c, 3, KEEL_F32, 0).v, lowest_score(c).v},
+                            Attrs().dim("size", size).flag("center", centers == 1), 2);
+  c.done("trim", found);
+}
+
 constexpr Rule kRules[] = {
     {"NonZero", 1, nonzero},
     {"Compress", 9, compress, "axis"},
     {"Unique", 11, unique, "axis sorted"},
+    {"NonMaxSuppression", 10, non_max_suppression, "center_point_box"},
 };
 
 }  // namespace
