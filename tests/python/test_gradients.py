@@ -220,7 +220,7 @@ def test_cast(context, device, to, shape):
 NONE = {
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
     "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "is_nan", "is_inf", "is_finite", "stop_gradient", "iota", "dim",
-    "bit_cast", "argsort", "one_hot", "eye", "random", "arg_max", "arg_min", "max_pool_index",
+    "bit_cast", "argsort", "one_hot", "eye", "random", "arg_max", "arg_min", "max_pool_index", "non_max_suppression",
     "read", "assign", "assign_add", "assign_sub", "print", "assert"}
 
 
