@@ -127,3 +127,29 @@ def test_thresholds_of_the_overlap(context, tmp_path, overlap):
     (tmp_path / "m.onnx").write_bytes(constant_model(9, overlap).SerializeToString())
     with pytest.raises(KeelError, match=f"iou_threshold is {overlap}0*; expected a number from 0 to 1"):
         context.import_file(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_many_boxes(context, device):
+    """More rounds than a dispatch of a device runs, more rows than threads; ONNX's reference would take minutes."""
+    for b, c, n, most, low in ((1, 1, 3000, 3000, 0.0), (2, 40, 300, 5, 0.8), (1, 1, 70, 70, -1.0)):
+        boxes, scores = drawn(n, b, c, n)
+        feeds = [boxes * 5, scores, np.array([most]), np.array([0.4], "f4"), np.array([low], "f4")]
+        assert_similar(onnxruntime_run(model(FED), feeds), run_model(context, device, model(FED), feeds), 0, 0, str((b, c, n)))
+
+
+@pytest.mark.parametrize("kind", ["i4", "i8"])
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_op_itself(context, device, kind):
+    """size limits the rows of all classes; zeros follow the found ones."""
+    boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, .9], [5, 5, 6, 6], [7, 7, 8, 8]]], "f4")
+    scores = np.array([[[1, 2, 3, 0], [4, 0, 0, 0]]], "f4")
+    half, zero = np.array(0.5, "f4"), np.array(0, "f4")
+    for most, size, rows in ((9, 4, [[0, 0, 2], [0, 0, 1], [0, 1, 0]]), (9, 2, [[0, 0, 2], [0, 0, 1], [0, 1, 0]]), (1, 4, [[0, 0, 2], [0, 1, 0]]),
+                             (9, 1, [[0, 0, 2], [0, 1, 0]]), (0, 3, []), (-1, 1, []), (9, 0, [])):
+        found, count = context.apply(device, "non_max_suppression", boxes, scores, np.array(most, kind), half, zero, n_out=2, size=size)
+        assert int(count) == len(rows) and np.asarray(found).tolist() == rows + [[0, 0, 0]] * (2 * size - len(rows))
+    with pytest.raises(KeelError, match="size is 5 but there are 4 boxes"):
+        context.apply(device, "non_max_suppression", boxes, scores, np.array(9, kind), half, zero, n_out=2, size=5)
+    with pytest.raises(KeelError, match="non_max_suppression: boxes"):
+        context.apply(device, "non_max_suppression", boxes[..., :3], scores, np.array(9, kind), half, zero, n_out=2, size=1)
