@@ -9,15 +9,13 @@ import pytest
 from bait import BAIT
 from becomes import becomes
 from checks import devices
-from draw import draw, draw_bait
+from draw import NOT_DRAWN, draw, draw_bait
 from kept import all_kept, cause, keep, load, smaller
 from oracle import Oracle
 from proof import catalogue, new_context, new_oracle
 
 SEEDS, BLOCK = 240, 20
 ALONE = 12  # fragments of each kind
-# Ops that are not drawn, and the reason.
-NOT_DRAWN = {"trim": "its size is known in a run only; tests/python_sdk/test_py_selection.py"}
 
 
 @pytest.fixture(scope="module")

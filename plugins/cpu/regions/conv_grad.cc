@@ -197,6 +197,7 @@ bool EmitConvGradW(Builder& b, const BodyNode& n) {
 }
 
 bool IsChannelSum(const Body& body, const BodyNode& n) {
+  if (n.op != "reduce_sum" && n.op != "sum_to") return false;  // others may lack operands or results
   const BodyValue &x = body.values[n.in[0]], &y = body.values[n.out[0]];
   const size_t rank = x.dims.size();
   if (x.dtype != KEEL_F32 || rank < 3 || rank > 5) return false;
@@ -206,7 +207,7 @@ bool IsChannelSum(const Body& body, const BodyNode& n) {
       if (d != 1) rest.push_back(static_cast<int64_t>(d));
     return n.node.List("axes") == rest;
   }
-  if (n.op != "sum_to" || y.dims.size() + 1 < rank || x.dims[1] < 1 || y.Count() != x.dims[1]) return false;
+  if (y.dims.size() + 1 < rank || x.dims[1] < 1 || y.Count() != x.dims[1]) return false;
   return y.dims[y.dims.size() + 1 - rank] == x.dims[1];
 }
 
