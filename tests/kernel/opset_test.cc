@@ -66,7 +66,8 @@ TEST_F(Opset, Reductions) {
   EXPECT_EQ(Infer("arg_max", {"f32[2, 3]"}, {I("axis", -1)}), "i64[2]");
   EXPECT_EQ(Got("axis").i, 1);
   EXPECT_EQ(Infer("top_k", {"f32[2, 3]"}, {I("k", 2)}), "f32[2, 2], i64[2, 2]");
-  EXPECT_EQ(Infer("non_max_suppression", {"f32[2, 9, 4]", "f32[2, 3, 9]", "i64[]", "f32[]", "f32[]"}, {I("size", 5)}),
+  EXPECT_EQ(Infer("non_max_suppression", {"f32[2, 9, 4]", "f32[2, 3, 9]", "i64[]", "f32[]", "f32[]"},
+                  {I("size", 5)}),
             "i64[30, 3], i64[]");
   EXPECT_EQ(Infer("non_max_suppression", {"f32[2, 9, 4]", "f32[2, 3, 9]", "i32[]", "f32[]", "f32[]"}),
             "i64[54, 3], i64[]");
