@@ -69,7 +69,8 @@ TEST_F(Opset, Reductions) {
   EXPECT_EQ(Infer("non_max_suppression", {"f32[2, 9, 4]", "f32[2, 3, 9]", "i64[]", "f32[]", "f32[]"},
                   {I("size", 5)}),
             "i64[30, 3], i64[]");
-  EXPECT_EQ(Infer("non_max_suppression", {"f32[2, 9, 4]", "f32[2, 3, 9]", "i32[]", "f32[]", "f32[]"}),
+  EXPECT_EQ(Infer("non_max_suppression", {"f32[2, 9, 4]", "f32[2, 3, 9]", "i32[]", "f32[]", "f32[]"},
+                  {I("size", 9)}),
             "i64[54, 3], i64[]");
   EXPECT_EQ(Infer("reduce_var", {"f32[2, 3]"}, {L("axes", {0}), F("ddof", 1)}), "f32[3]");
   EXPECT_EQ(Infer("reduce_std", {"f16[2, 3]"}, {B("keep", true)}), "f16[1, 1]");
