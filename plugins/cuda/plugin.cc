@@ -23,7 +23,7 @@ const Impls& AllImpls() {
     Impls all;
     for (auto family : {ElementwiseImpls(), FusedImpls(), CopyImpls(), GatherImpls(), NumberImpls(),
                         ReduceImpls(), MatmulImpls(), LineImpls(), ScatterImpls(), PoolImpls(), ConvImpls(),
-                        SortImpls(), NormImpls(), StorageImpls()})
+                        SortImpls(), NormImpls(), StorageImpls(), SuppressImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();

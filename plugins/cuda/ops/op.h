@@ -29,6 +29,7 @@ Impls ConvImpls();
 Impls SortImpls();
 Impls NormImpls();
 Impls StorageImpls();
+Impls SuppressImpls();
 
 using keel::plugin::kAllTypes, keel::plugin::kFloatTypes, keel::plugin::kNumTypes;
 
