@@ -12,7 +12,7 @@
 namespace keel_cuda {
 namespace {
 
-constexpr uint64_t kMostWorkspace = uint64_t{32} << 20;  // what NVIDIA recommends for Hopper
+constexpr uint64_t kMostWorkspace = uint64_t{32} << 20;  // NVIDIA's advice for Hopper
 constexpr size_t kMostProducts = 1024;                   // kept for each device
 
 struct Blas {

@@ -9,7 +9,7 @@
 namespace keel_cuda {
 
 // Row-major matrices c[rows, columns] = a[rows, inner] b[inner, columns] (+ bias[columns]); ta, tb: stored
-// transposed. Batches lie at these distances, in elements; 0: shared.
+// transposed. The distances between batches are in elements; 0: shared.
 struct ProductShape {
   keel_dt dtype;  // f16, bf16, f32 or f64: of all operands
   int64_t rows, columns, inner, batches, a_stride, b_stride;

@@ -1,4 +1,4 @@
-// suppress.cc: of boxes that overlap, those with the highest scores.
+// suppress.cc: non_max_suppression, which chooses the best of boxes that overlap.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,5 +1,6 @@
-// suppress.cc: of boxes that overlap, those with the highest scores. A row is one class of one batch. Its
-// candidates become a heap; those taken from it are compared with the chosen boxes, several at once.
+// suppress.cc: non_max_suppression, which chooses the best of boxes that overlap. A row is one class of one
+// batch. Its candidates become a heap; boxes taken from it are compared with the chosen boxes, several at
+// once.
 #include <algorithm>
 #include <bit>
 #include <cmath>

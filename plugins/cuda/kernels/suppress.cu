@@ -1,7 +1,7 @@
 // suppress.cu: non_max_suppression. A row is a class of a batch, with a block.
 //   suppress_begin   which boxes are candidates; zeros in the results
 //   suppress_rounds  the best candidate of a row is chosen, and dropped with all that it overlaps, until none is left
-//   suppress_save    the chosen boxes, behind those of the rows before
+//   suppress_save    the chosen boxes, row after row
 #include "args.h"
 #include "scalar.cuh"
 #include "common.cuh"
