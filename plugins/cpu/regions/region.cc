@@ -260,6 +260,7 @@ bool FitsRegion(const Body& body, uint32_t n) {
   std::vector<PostOp> post;
   if (node.op == "reshape" || node.op == "identity" || FindImpl(node) != nullptr) return true;
   if (IsChannelSum(body, node)) return true;
+  if (node.in.empty() || node.out.empty()) return false;
   return body.values[node.out[0]].dtype == KEEL_F32 && PostOpsOf(body, n, node.in[0], &post) &&
          post.size() == 1;
 }
