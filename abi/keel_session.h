@@ -23,8 +23,9 @@ extern "C" {
  *   "feeds"       "cast" (default) or "exact": see keel_session_run
  *   "place"       "PATTERN=DEVICE", may be repeated: nodes whose name or result matches PATTERN (* and ?)
  *                 run there. The first match counts, then device scopes of the graph, then `device`
- *   "fallback"    "DEVICE,DEVICE...": the first that can runs a node that its own device cannot; default:
- * such a node is an error "observe"     "1": plans keep every value in memory of its own and call observers
+ *   "fallback"    "DEVICE,DEVICE...", tried in this order for nodes that their own device cannot run;
+ *                 default: such a node is an error
+ *   "observe"     "1": plans keep every value in memory of its own and call observers
  *   "profile"     "1": plans are unchanged and call observers, which may read types and shapes only
  *   "exact_convolution"  "1": no Winograd convolution */
 KEEL_API keel_rc keel_session_new(keel_module* module, const char* device,

@@ -9,7 +9,6 @@
 #include <unordered_map>
 
 #include "cli/command.h"
-#include "cli/commands/plan_devices.h"
 #include "cli/data/load.h"
 #include "cli/data/npy.h"
 #include "cli/exit.h"
@@ -93,8 +92,8 @@ std::optional<Difference> first_difference(const Job& job, const std::string& go
     return false;
   });
   if (values.dropped)
-    fmt::print(stderr, "keel compare: {} values of {} beyond 1 GiB were not kept and are not compared\n",
-               values.dropped, good);
+    fmt::print(stderr, "keel compare: {} values of {} beyond {} were not kept and are not compared\n",
+               values.dropped, good, human_bytes(Values::kKeptBytes));
   std::optional<Difference> found;
   std::unordered_map<std::string, size_t> rounds;
   plan = prepare(job, other, true);

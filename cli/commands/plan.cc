@@ -49,9 +49,9 @@ Json fused_choices(const keel::Module& module, const std::string& device, keel::
                    const Args& args, const std::vector<keel::Array>& in, const Json& launches) {
   Json choices = Json::array();
   const auto is_fused = [](const Json& l) { return l.at("op") == "call"; };
-  const bool listed = !args.passes.empty() && args.passes[0] != '-' && args.passes[0] != '+';
-  if (listed || std::none_of(launches.begin(), launches.end(), is_fused)) return choices;
-  options.set("passes", (args.passes.empty() ? "" : args.passes + ",") + "-layout,-epilogue,-map");
+  const std::string passes = without_fusion(args.passes);
+  if (passes == args.passes || std::none_of(launches.begin(), launches.end(), is_fused)) return choices;
+  options.set("passes", passes);
   try {
     const Json plain = Json::parse(keel::Session(module, device, options).prepare().report(in));
     for (const Json& l : plain.at("launches")) {

@@ -26,38 +26,29 @@ constexpr const char* kNoNode = "other";  // launches that belong to no node, ma
 
 // A session whose default device this is.
 struct Choice {
-  std::string device;                // as placements name it
-  Json report;                       // of the plan without fusion
-  std::map<std::string, double> ms;  // by node: median of the sum of its launches
-  std::vector<double> run_ms;        // whole runs, all passes
+  std::string device;                     // as placements name it
+  Json report;                            // of the plan without fusion
+  std::map<std::string, Json> placement;  // of the report, by node
+  std::map<std::string, double> ms;       // by node: median of the sum of its launches
+  std::vector<double> run_ms;             // whole runs, all passes
 };
 
 struct Subject {
   const Args& args;
   const keel::Module& module;
   const std::vector<keel::Array>& in;
-  const std::vector<std::string>& devices;
   const keel::Options& options;
 };
 
-std::string without_fusion(const std::string& passes) {
-  const bool listed = !passes.empty() && passes[0] != '-' && passes[0] != '+';
-  return listed ? passes : (passes.empty() ? "" : passes + ",") + "-layout,-epilogue,-map";
-}
-
 // The node of a launch. Launches of an expanded body are named "node/op"; launches of a loop belong to the
 // loop.
-std::string node_of(const Json& report, size_t launch, std::string name) {
-  const Json& placement = report.at("placement");
-  const auto is_placed = [&](const std::string& node) {
-    return std::ranges::any_of(placement, [&](const Json& p) { return p.at("node") == node; });
-  };
-  const Json& launches = report.at("launches");
+std::string node_of(const Choice& choice, size_t launch, std::string name) {
+  const Json& launches = choice.report.at("launches");
   if (launch < launches.size() && launches[launch].contains("body_of"))
     name = launches[launch].at("body_of").get<std::string>();
   for (size_t slash = name.size(); slash != std::string::npos; slash = name.rfind('/')) {
     name.resize(slash);
-    if (is_placed(name)) return name;
+    if (choice.placement.contains(name)) return name;
   }
   return kNoNode;
 }
@@ -67,29 +58,25 @@ Choice measure_choice(const Subject& of, const std::string& device, const std::s
   choice.device = device;
   keel::Options options = of.options;
   options.set("fallback", fallbacks);
-  const keel::Plan whole = keel::Session(of.module, device, options).prepare();
   options.set("profile", "1");
+  const keel::Plan whole = keel::Session(of.module, device, options).prepare();
   options.set("passes", without_fusion(of.args.passes));
   const keel::Plan plan = keel::Session(of.module, device, options).prepare();
   const Profile profile = take_profile(plan, of.in, kDeviceRuns, 1);
   choice.report = Json::parse(plan.report(of.in));
+  for (const Json& p : choice.report.at("placement")) choice.placement[p.at("node")] = p;
   for (size_t i = 0; i < profile.nodes.size(); i++)
     if (!profile.nodes[i].ms.empty())
-      choice.ms[node_of(choice.report, i, profile.nodes[i].name)] += median(profile.nodes[i].ms);
-  for (int run = 0; run <= kDeviceRuns && kept_going([&] {
-                      const Clock::time_point start = Clock::now();
-                      whole.run(of.in);
-                      if (run > 0) choice.run_ms.push_back(ms_since(start));  // the first one plans
-                    });
-       run++) {
-  }
+      choice.ms[node_of(choice, i, profile.nodes[i].name)] += median(profile.nodes[i].ms);
+  if (!interrupted()) choice.run_ms = take_profile(whole, of.in, kDeviceRuns, 0).plain_ms;
   return choice;
 }
 
 // The cost of a node with this choice; null: passes removed the node.
 Json cost_of(const Choice& choice, const std::string& node) {
-  for (const Json& p : choice.report.at("placement"))
-    if (p.at("node") == node && p.at("device") != choice.device) return {{"lacks", p.at("why")}};
+  const auto placed = choice.placement.find(node);
+  if (placed != choice.placement.end() && placed->second.at("device") != choice.device)
+    return {{"lacks", placed->second.at("why")}};
   const auto found = choice.ms.find(node);
   return found == choice.ms.end() ? Json() : Json{{"ms", found->second}};
 }
@@ -124,7 +111,8 @@ std::string cost_cell(const Json& cost) {
   if (cost.is_null()) return "-";
   if (cost.contains("ms")) return fmt::format("{:.4g}", cost.at("ms").get<double>());
   const std::string why = cell(cost.at("lacks"));
-  return why.substr(why.find("lacks ") == std::string::npos ? 0 : why.find("lacks "));
+  const size_t lacks = why.find("lacks ");
+  return lacks == std::string::npos ? why : why.substr(lacks);
 }
 
 void print_devices(const Json& json) {
@@ -146,20 +134,6 @@ void print_devices(const Json& json) {
 
 }  // namespace
 
-std::vector<std::string> pick_devices(const keel::Context& context, const char* flag,
-                                      const std::string& list) {
-  std::vector<std::string> out;
-  for (size_t start = 0; start <= list.size();) {
-    const size_t comma = std::min(list.find(',', start), list.size());
-    out.push_back(pick_device(context, list.substr(start, comma - start)));
-    start = comma + 1;
-  }
-  if (out.size() < 2)
-    throw Fail(kUsage, fmt::format("{} {}: expected two devices or more", flag, list),
-               fmt::format("for example {} reference,cpu", flag));
-  return out;
-}
-
 int plan_devices_command(const Args& args, const std::string& list) {
   keel::Context context = open_context(args);
   std::vector<std::string> devices;
@@ -174,7 +148,7 @@ int plan_devices_command(const Args& args, const std::string& list) {
   const Inputs inputs = gather_inputs(context, model, entry, given, args, true);
   report_generated(args, inputs);
   const keel::Options options = session_options(args, entry.name, &model);
-  const Subject of{args, model.module, inputs.arrays, devices, options};
+  const Subject of{args, model.module, inputs.arrays, options};
   std::vector<Choice> choices;
   Interruptible until_done(context);
   for (const std::string& device : devices) {

@@ -267,11 +267,30 @@ std::string pick_device(const keel::Context& context, const std::string& name) {
   }
 }
 
+std::vector<std::string> pick_devices(const keel::Context& context, const char* flag,
+                                      const std::string& list) {
+  std::vector<std::string> out;
+  for (size_t start = 0; start <= list.size();) {
+    const size_t comma = std::min(list.find(',', start), list.size());
+    out.push_back(pick_device(context, list.substr(start, comma - start)));
+    start = comma + 1;
+  }
+  if (out.size() < 2)
+    throw Fail(kUsage, fmt::format("{} {}: expected two devices or more", flag, list),
+               fmt::format("for example {} reference,cpu", flag));
+  return out;
+}
+
 keel::Options pass_options(const Args& args) {
   keel::Options options = limits(args);
   if (args.level >= 0) options.set("level", std::to_string(args.level));
   if (!args.passes.empty()) options.set("passes", args.passes);
   return options;
+}
+
+std::string without_fusion(const std::string& passes) {
+  const bool listed = !passes.empty() && passes[0] != '-' && passes[0] != '+';
+  return listed ? passes : (passes.empty() ? "" : passes + ",") + "-layout,-epilogue,-map";
 }
 
 keel::Options session_options(const Args& args, const std::string& entry, Model* model) {

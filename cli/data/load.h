@@ -29,9 +29,14 @@ void read_info(Model& model);  // refreshes entries and cases after a change of 
 const Entry& pick_entry(const Model& model, const std::string& name);
 // One device; "" selects cpu if present, else the only one.
 std::string pick_device(const keel::Context& context, const std::string& name);
+// The devices of "A,B,...": at least two, all usable. `flag`: for messages.
+std::vector<std::string> pick_devices(const keel::Context& context, const char* flag,
+                                      const std::string& list);
 // The device of a plan of a session on a picked device: the one that "auto" stands for.
 std::string device_of(const std::string& picked, const keel::Plan& plan);
 keel::Options pass_options(const Args& args);  // the options of keel_module_optimize
+// The value of --passes for a plan in which each node has launches of its own; the same if it lists passes.
+std::string without_fusion(const std::string& passes);
 // `model`: the model whose nodes --place names; null: none.
 keel::Options session_options(const Args& args, const std::string& entry, Model* model = nullptr);
 

@@ -3,11 +3,10 @@
 #include "blas.h"
 
 #include <cublasLt.h>
-#include <dlfcn.h>
 
 #include <map>
 
-#include "sdk/plugin/numbers.h"
+#include "library.h"
 
 namespace keel_cuda {
 namespace {
@@ -38,16 +37,10 @@ struct Blas {
 };
 
 std::string Open(Blas* b) {
-  if (settings().no_blas) return "KEEL_CUDA_CUBLASLT is 0";
-  const std::string path = settings().blas.empty() ? "libcublasLt.so.13" : settings().blas;
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return std::string("no cuBLASLt: ") + dlerror();
-#define BLAS_FUNCTION(name)                                                   \
-  b->name##_ = reinterpret_cast<decltype(b->name##_)>(dlsym(library, #name)); \
-  if (!b->name##_) return path + " has no " #name;
-  BLAS_FUNCTIONS
+#define BLAS_FUNCTION(name) {#name, reinterpret_cast<void**>(&b->name##_)},
+  const LibraryFunction functions[] = {BLAS_FUNCTIONS};
 #undef BLAS_FUNCTION
-  return "";
+  return OpenLibrary({"cuBLASLt", "libcublasLt.so.13", "KEEL_CUDA_CUBLASLT", settings().blas}, functions);
 }
 
 const Blas& blas() {

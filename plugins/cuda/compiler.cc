@@ -1,11 +1,11 @@
 // compiler.cc: see compiler.h.
 #include "compiler.h"
 
-#include <dlfcn.h>
 #include <nvrtc.h>
 
 #include <optional>
 
+#include "library.h"
 #include "modules.h"
 #include "sdk/plugin/disk_cache.h"
 
@@ -33,18 +33,13 @@ struct Compiler {
 };
 
 std::string Open(Compiler* c) {
-  if (settings().no_nvrtc) return "KEEL_CUDA_NVRTC is 0";
-  const std::string path = settings().nvrtc.empty() ? "libnvrtc.so.13" : settings().nvrtc;
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return std::string("no run-time compiler: ") + dlerror() + "; install the CUDA toolkit's NVRTC";
-#define NVRTC_FUNCTION(name)                                                  \
-  c->name##_ = reinterpret_cast<decltype(c->name##_)>(dlsym(library, #name)); \
-  if (!c->name##_) return path + " has no " #name;
-  NVRTC_FUNCTIONS
+#define NVRTC_FUNCTION(name) {#name, reinterpret_cast<void**>(&c->name##_)},
+  const LibraryFunction functions[] = {NVRTC_FUNCTIONS};
 #undef NVRTC_FUNCTION
-  c->nvrtcVersion_(&c->major, &c->minor);
-  return "";
+  std::string why =
+      OpenLibrary({"run-time compiler", "libnvrtc.so.13", "KEEL_CUDA_NVRTC", settings().nvrtc}, functions);
+  if (why.empty()) c->nvrtcVersion_(&c->major, &c->minor);
+  return why;
 }
 
 const Compiler& compiler() {

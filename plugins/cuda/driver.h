@@ -29,10 +29,8 @@ struct Settings {
   std::string library;         // path of another libcuda.so.1
   std::string devices;         // indices, UUIDs and parts of names of the devices to list; "": all
   std::string cache;           // folder of compiled bodies; "": none
-  std::string nvrtc;           // path of another libnvrtc.so.13
-  std::string blas;            // path of another libcublasLt.so.13
-  bool no_nvrtc = false;       // fused bodies run op by op
-  bool no_blas = false;        // products run by own kernels
+  std::string nvrtc;           // path of another libnvrtc.so.13; "0": fused bodies run op by op
+  std::string blas;            // path of another libcublasLt.so.13; "0": products run by own kernels
   bool no_recordings = false;  // each run encodes its launches
 };
 const Settings& settings();

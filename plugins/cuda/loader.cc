@@ -130,9 +130,7 @@ const Settings& settings() {
     s.devices = variable("KEEL_CUDA_DEVICES");
     s.cache = variable("KEEL_CUDA_CACHE") == "0" ? "" : keel::plugin::cache_folder();
     s.nvrtc = variable("KEEL_CUDA_NVRTC");
-    s.no_nvrtc = s.nvrtc == "0";
     s.blas = variable("KEEL_CUDA_CUBLASLT");
-    s.no_blas = s.blas == "0";
     s.no_recordings = is_set("KEEL_CUDA_NO_RECORDINGS");
     return s;
   }());

@@ -16,7 +16,7 @@ namespace {
 enum : uint16_t { kBlock, kFaultBytes, kFirstFeed };
 constexpr size_t kFewestLaunches = 4;  // a replay of fewer is no faster (docs/notes/calls.md)
 constexpr uint64_t kParamChunk =
-    8192;  // bytes: for small runs in a row, and for bodies with any number of launches
+    8192;  // bytes: for several small runs, and bodies with any number of launches
 
 }  // namespace
 

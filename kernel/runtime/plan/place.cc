@@ -16,7 +16,6 @@ namespace keel {
 namespace {
 
 constexpr size_t kMaxShown = 40;
-const std::string kFallback = "fallback: ";
 
 bool Matches(const Graph& graph, const Node& node, const std::string& pattern) {
   for (ValueId v : node.out)
@@ -41,9 +40,10 @@ absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
   return absl::OkStatus();
 }
 
+using LackingOps = std::map<NodeId, std::set<std::string>>;
+
 // Nodes that a device can run neither with an impl nor with a body, and their missing ops.
-absl::StatusOr<std::map<NodeId, std::set<std::string>>> Lacking(PlanRequest request, Device* device,
-                                                                Device* host) {
+absl::StatusOr<LackingOps> Lacking(PlanRequest request, Device* device, Device* host) {
   PlanOptions probe;
   probe.observe = probe.probe = true;
   probe.host = host;
@@ -65,19 +65,17 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
                   kErrorHint, "place them on another device, or name one as fallback");
 }
 
-// The placed nodes that their device cannot run, and their missing ops.
-absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(const PlanRequest& request,
-                                                                            std::vector<PlacedNode>& placed,
-                                                                            Device* host) {
-  std::map<Device*, std::map<NodeId, std::set<std::string>>> by_device;
-  for (const PlacedNode& p : placed)
-    if (!by_device.contains(p.device)) {
-      ASSIGN_OR_RETURN(by_device[p.device], Lacking(request, p.device, host));
-    }
+// The placed nodes that their device cannot run, and their missing ops. known: results of earlier calls, by device.
+absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(
+    const PlanRequest& request, std::vector<PlacedNode>& placed, Device* host,
+    std::map<Device*, LackingOps>* known) {
   std::vector<std::pair<PlacedNode*, std::string>> all;
   for (PlacedNode& p : placed) {
-    const auto& lacking = by_device[p.device];
-    if (auto it = lacking.find(p.node); it != lacking.end())
+    auto [of_device, is_new] = known->try_emplace(p.device);
+    if (is_new) {
+      ASSIGN_OR_RETURN(of_device->second, Lacking(request, p.device, host));
+    }
+    if (auto it = of_device->second.find(p.node); it != of_device->second.end())
       all.emplace_back(&p, absl::StrJoin(it->second, " and "));
   }
   return all;
@@ -161,15 +159,14 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const PlanRequest& request, const 
     if (HasNewSize(*node.op)) p = {n, &options.core->variables, "its size is known in a run only"};
     placed.push_back(std::move(p));
   }
-  ASSIGN_OR_RETURN(auto lacking, AllLacking(request, placed, options.host));
-  for (Device* fallback : placing.fallbacks) {
-    if (lacking.empty()) break;
-    for (auto& [p, what] : lacking) {
-      const bool moved = p->why.starts_with(kFallback);
-      p->why = absl::StrCat(moved ? p->why + ", " : kFallback, p->device->name(), " lacks ", what);
-      p->device = fallback;
+  std::map<Device*, LackingOps> known;
+  ASSIGN_OR_RETURN(auto lacking, AllLacking(request, placed, options.host, &known));
+  for (size_t i = 0; i < placing.fallbacks.size() && !lacking.empty(); i++) {
+    for (auto& [p, what] : lacking) {  // after the first round all of them have moved
+      p->why = absl::StrCat(i ? p->why + ", " : "fallback: ", p->device->name(), " lacks ", what);
+      p->device = placing.fallbacks[i];
     }
-    ASSIGN_OR_RETURN(lacking, AllLacking(request, placed, options.host));
+    ASSIGN_OR_RETURN(lacking, AllLacking(request, placed, options.host, &known));
   }
   return lacking.empty() ? absl::StatusOr<std::vector<PlacedNode>>(std::move(placed))
                          : LackError(graph, lacking);
