@@ -110,7 +110,7 @@ class DeviceRunner : private Machine {
   RunState state_;
   std::unique_ptr<Frame> frame_;
   size_t launched_ = 0;                        // launches of this run, those of bodies included
-  bool recording_ = false;                     // the launches being encoded
+  bool recording_ = false;                     // true while a recording is encoded
   const keel_segment* times_ = nullptr;        // receives a timestamp after each launch; null: none
   std::optional<Encoder> encoder_;             // of the current batch
   std::vector<const keel_segment*> segments_;  // of the constants

@@ -65,7 +65,8 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
                   kErrorHint, "place them on another device, or name one as fallback");
 }
 
-// The placed nodes that their device cannot run, and their missing ops. known: results of earlier calls, by device.
+// The placed nodes that their device cannot run, and their missing ops. known: results of earlier calls, by
+// device.
 absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(
     const PlanRequest& request, std::vector<PlacedNode>& placed, Device* host,
     std::map<Device*, LackingOps>* known) {
