@@ -20,7 +20,7 @@ void Suppress(Op& op) {
   op.work.Set(n);
   const VkPipeline pipeline =
       op.Numbers("suppress", op.In(0), {op.In(2).dtype.bits / 8u, op.Int("center") != 0});
-  const uint64_t threads = uint64_t{n.rows} * std::max(n.n, 3 * n.size);
+  const uint64_t threads = uint64_t{n.rows} * std::max({n.n, 3 * n.size, 1u});
   op.Then(pipeline, ThreadGroups(std::max<uint64_t>(threads, 1)), 0);
   for (uint32_t step = 1; n.rows && step <= n.last; step++) op.Then(pipeline, ThreadGroups(n.rows, 1), step);
   op.work.scratch_bytes = 4 * (uint64_t{n.rows} * (n.n + 1 + n.size));

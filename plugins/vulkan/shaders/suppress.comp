@@ -100,7 +100,7 @@ void save(Numbers p, uint row) {
 void main() {
   Numbers p = READ_NUMBERS;
   if (push.step == 0) {
-    uint count = max(p.rows * max(p.n, p.size * 3), 1);
+    uint count = max(p.rows * max(max(p.n, p.size * 3), 1), 1); // each row has a count
     for (uint i = first_element(); i < count; i += grid_size()) begin(p, i);
     return;
   }
