@@ -217,10 +217,23 @@ def test_cast(context, device, to, shape):
     assert d.dtype == np.float64 and gradients.outputs["h"] == [None]
 
 
+@pytest.mark.parametrize("op", ["maximum", "minimum"])
+def test_both_operands_get_the_gradient_of_a_nan(context, device, op):
+    """As torch.maximum does; equal operands: the first one gets it."""
+    nan, one = np.nan, np.ones(3)
+    for x, y, dx, dy in [([nan, nan, nan], [1.0, nan, -np.inf], one, one), ([1.0, nan, 2.0], [nan, 1.0, nan], one, one),
+                         ([2.0, 1.0, 1.0], [1.0, 2.0, 1.0], [op == "maximum", op == "minimum", 1], [op == "minimum", op == "maximum", 0])]:
+        gradients = Gradients(context, op, Case([np.array(x), np.array(y)]))
+        gradients.prepare(device)
+        seed = gradients.inputs["r0"]
+        for got, wanted in zip(gradients.run("d"), [dx, dy], strict=True):
+            np.testing.assert_array_equal(got, seed * wanted)
+
+
 NONE = {
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
     "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "is_nan", "is_inf", "is_finite", "stop_gradient", "iota", "dim",
-    "bit_cast", "argsort", "one_hot", "eye", "random", "arg_max", "arg_min", "max_pool_index", "non_max_suppression",
+    "bit_cast", "argsort", "one_hot", "eye", "random", "arg_max", "arg_min", "max_pool_index", "matmul_integer", "non_max_suppression",
     "read", "assign", "assign_add", "assign_sub", "print", "assert"}
 
 
