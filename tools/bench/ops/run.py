@@ -1,7 +1,7 @@
-"""Compares each op on the `cpu` device, shape by shape, with the best of ONNX Runtime and eager PyTorch.
+"""Compares each op on the `cpu` device, shape by shape, with the best of ONNX Runtime and eager PyTorch; programs too (programs.py).
 
 Usage: run.py [PATTERN...] [--rounds 15] [--threads N] [--device cpu] [--json FILE] [--cpu-time]
-  PATTERN: a substring of a case's name, as in the table (default: all cases of cases.py)
+  PATTERN: a substring of a case's name, as in the table (default: all cases of cases.py and programs.py)
   --cpu-time: processor time instead of wall time; with --threads 1 usable on a busy machine
 
 Each side is a separate process; the sides alternate within each round, and answers are compared first. `ratio`
@@ -58,6 +58,8 @@ def differs(got, wanted):
 def compare(case, sides, rounds):
     answers, notes = {}, []
     for name, side in sides.items():
+        if name == "torch" and case.torch is None:
+            continue
         try:
             answers[name] = side.ask(case.name)
         except RuntimeError as e:

@@ -13,6 +13,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests" / "python"), str(Path(__file__).resolve().parent)]
+import programs  # noqa: E402, F401  adds to CASES
 from cases import CASES  # noqa: E402
 
 
