@@ -212,6 +212,7 @@ Impls TopKImpls();
 Impls SuppressImpls();
 Impls NormImpls();
 Impls MatmulImpls();
+Impls Int8Impls();
 Impls ConvImpls();
 Impls ConvGradImpls();
 Impls ConvLoopImpls();

@@ -19,11 +19,12 @@ namespace {
 
 std::vector<keel_impl> Join() {
   std::vector<keel_impl> all;
-  for (Impls (*family)() : {ElementwiseImpls, UnaryImpls,    SelectImpls,    CastImpls,      StorageImpls,
-                            ShapeImpls,       PermuteImpls,  GatherImpls,    ScatterImpls,   ReduceImpls,
-                            ArgImpls,         TopKImpls,     SuppressImpls,  NormImpls,      MatmulImpls,
-                            ConvImpls,        ConvGradImpls, ConvLoopImpls,  PoolImpls,      RandomImpls,
-                            RegionImpls,      MapImpls,      MapReduceImpls, AttentionImpls, WhileImpls})
+  for (Impls (*family)() :
+       {ElementwiseImpls, UnaryImpls,  SelectImpls,  CastImpls,   StorageImpls, ShapeImpls,
+        PermuteImpls,     GatherImpls, ScatterImpls, ReduceImpls, ArgImpls,     TopKImpls,
+        SuppressImpls,    NormImpls,   MatmulImpls,  Int8Impls,   ConvImpls,    ConvGradImpls,
+        ConvLoopImpls,    PoolImpls,   RandomImpls,  RegionImpls, MapImpls,     MapReduceImpls,
+        AttentionImpls,   WhileImpls})
     all.insert(all.end(), family().begin(), family().end());
   return all;
 }

@@ -9,11 +9,11 @@
 
 namespace keel_cpu {
 
-MatmulShape ReadMatmul(const Node& node) {
+MatmulShape ReadProduct(const Node& node, bool ta, bool tb) {
   const keel_tensor a = node.In(0), b = node.In(1), c = node.Out(0);
   MatmulShape s;
-  s.ta = node.Flag("ta");
-  s.tb = node.Flag("tb");
+  s.ta = ta;
+  s.tb = tb;
   s.m = c.shape[c.ndim - 2];
   s.n = c.shape[c.ndim - 1];
   s.k = a.shape[a.ndim - (s.ta ? 2 : 1)];
@@ -39,6 +39,8 @@ MatmulShape ReadMatmul(const Node& node) {
   s.batch.steps[0][last] = s.batch.steps[1][last] = 0;
   return s;
 }
+
+MatmulShape ReadMatmul(const Node& node) { return ReadProduct(node, node.Flag("ta"), node.Flag("tb")); }
 
 namespace {
 

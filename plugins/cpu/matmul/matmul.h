@@ -6,6 +6,8 @@
 namespace keel_cpu {
 
 MatmulShape ReadMatmul(const Node& node);
+// Of another op with the operands and the result of a product.
+MatmulShape ReadProduct(const Node& node, bool ta, bool tb);
 
 // By the own loops; b: a constant right operand, else null.
 keel_rc PrepareLoops(keel_dt dtype, const MatmulShape& s, const void* b, keel_launch* launch);

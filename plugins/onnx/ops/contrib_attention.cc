@@ -148,7 +148,7 @@ void attention(Call& c) {
 }
 
 void quantised_attention(Call& c) {
-  const Term product = centred(c, 0, 6).op("matmul", centred(c, 1, 7)).to(KEEL_F32);
+  const Term product = integer_product(c, 0, 1, 6, 7).to(KEEL_F32);
   packed_attention(c, product * (spread(c, 3) * spread(c, 4)) + Term(c, 2), 5, 8, {});
 }
 

@@ -71,15 +71,16 @@ void matmul_n_bits(Call& c) {
 void dynamic_quantize_matmul(Call& c) {
   expect_matrices(c, 0, 1);
   const DynamicRange a = quantized_dynamically(c.e, c.in(0));
-  const Term x = Term(c.e, a.x).to(KEEL_I32) - Term(c.e, a.zero).to(KEEL_I32);
-  const Term y = x.op("matmul", centred(c, 1, 3)).to(KEEL_F32) * (Term(c.e, a.scale) * spread(c, 2));
+  const auto zero = c.has(3) ? std::optional(spread(c, 3)) : std::nullopt;
+  const Term product = integer_product(Term(c.e, a.x), Term(c, 1), Term(c.e, a.zero), zero);
+  const Term y = product.to(KEEL_F32) * (Term(c.e, a.scale) * spread(c, 2));
   c.set(0, c.has(4) ? (y + Term(c, 4)).v : y.v);
 }
 
 void integer_to_float(Call& c) {
   expect_matrices(c, 0, 1);
   const Term scale = spread(c, 2) * spread(c, 3);
-  const Term y = centred(c, 0, 4).op("matmul", centred(c, 1, 5)).to(scale.dtype()) * scale;
+  const Term y = integer_product(c, 0, 1, 4, 5).to(scale.dtype()) * scale;
   c.set(0, c.has(6) ? (y + Term(c, 6)).v : y.v);
 }
 

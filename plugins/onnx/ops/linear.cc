@@ -1,5 +1,6 @@
 // linear.cc: matrix products and convolutions.
 #include "plugins/onnx/import/named.h"
+#include "plugins/onnx/ops/quantize.h"
 #include "plugins/onnx/ops/window.h"
 
 namespace onnx_import {
@@ -125,18 +126,7 @@ void conv_transpose(Call& c) {
          image.size());
 }
 
-// Products of 8-bit integers, after subtracting the zero points.
-keel_value minus_zero_point(Call& c, size_t x, size_t zero, bool rows) {
-  Edit& e = c.e;
-  const keel_value wide = e.cast(c.in(x), KEEL_I32);
-  if (!c.has(zero)) return wide;
-  keel_value z = e.cast(c.in(zero), KEEL_I32);
-  if (rows && c.rank(zero) == 1) z = e.reshape(z, {c.dims(zero)[0], 1});
-  return e.op("sub", {wide, z});
-}
-void matmul_integer(Call& c) {
-  c.done("matmul", {minus_zero_point(c, 0, 2, true), minus_zero_point(c, 1, 3, false)});
-}
+void matmul_integer(Call& c) { c.set(0, integer_product(c, 0, 1, 2, 3).v); }
 
 constexpr const char* kConv = "auto_pad dilations group kernel_shape pads strides";
 constexpr Rule kRules[] = {

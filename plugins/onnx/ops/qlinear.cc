@@ -34,8 +34,7 @@ void requantised(Call& c, const Term& y, size_t zero, size_t axis) {
 
 void qlinear_matmul(Call& c) {
   expect_matrices(c, 0, 3);
-  const size_t rank = c.dims(0).size(), columns = c.dims(3).size();
-  const Term product = centred_along(c, 0, 2, rank - 2).op("matmul", centred_along(c, 3, 5, columns - 1));
+  const Term product = integer_product(c, 0, 3, 2, 5);
   const size_t out = product.rank();
   const Term scale = along(c, 1, out - 2, out).to(KEEL_F32) * along(c, 4, out - 1, out).to(KEEL_F32) /
                      along(c, 6, out - 2, out).to(KEEL_F32);

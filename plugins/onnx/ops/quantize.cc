@@ -19,9 +19,19 @@ Term spread(Call& c, size_t i) {
   return d.size() == 1 && d[0] == 1 ? Term(c, i).reshape({}) : Term(c, i);
 }
 
-Term centred(Call& c, size_t x, size_t zero) {
-  const Term all = Term(c, x).to(KEEL_I32);
-  return c.has(zero) ? all - spread(c, zero).to(KEEL_I32) : all;
+Term integer_product(const Term& x, const Term& y, const std::optional<Term>& x_zero,
+                     const std::optional<Term>& y_zero) {
+  Ids in = {x.v, y.v};
+  if (x_zero || y_zero) {
+    const Term rows = x_zero ? *x_zero : x.n(0);
+    in.push_back(rows.rank() == 1 ? rows.unsqueeze(1).v : rows.v);
+    in.push_back(y_zero ? y_zero->v : y.n(0).v);
+  }
+  return {x.edit(), x.edit().op("matmul_integer", in)};
+}
+Term integer_product(Call& c, size_t x, size_t y, size_t x_zero, size_t y_zero) {
+  const auto zero = [&](size_t i) { return c.has(i) ? std::optional(spread(c, i)) : std::nullopt; };
+  return integer_product(Term(c, x), Term(c, y), zero(x_zero), zero(y_zero));
 }
 
 namespace {

@@ -1,5 +1,7 @@
 // quantize.h: what the operators on quantised numbers share.
 #pragma once
+#include <optional>
+
 #include "plugins/onnx/ops/term.h"
 
 namespace onnx_import {
@@ -12,8 +14,12 @@ Limits limits(keel_dt dtype);
 
 // A scale or zero point, operand i: a number in place of a vector with one element, else as it is.
 Term spread(Call& c, size_t i);
-// Operand x in 32 bits without its zero point, which may be left out.
-Term centred(Call& c, size_t x, size_t zero);
+// The product of 8-bit integers less their zero points, in i32. Zero points are a number or a vector: one for
+// each row of x, for each column of y.
+Term integer_product(const Term& x, const Term& y, const std::optional<Term>& x_zero,
+                     const std::optional<Term>& y_zero);
+// The same of operands of a node; of zero points that it lacks: 0.
+Term integer_product(Call& c, size_t x, size_t y, size_t x_zero, size_t y_zero);
 
 struct DynamicRange {
   keel_value x;            // u8

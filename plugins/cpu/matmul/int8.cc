@@ -1,0 +1,211 @@
+// int8.cc: matmul_integer: products of 8-bit integers less their zero points. The zero points are not
+// subtracted from the operands, but their part of each sum is from the result:
+//   sum of (a - za)(b - zb) = sum of a b - za * (sum of b - k zb) - zb * sum of a.
+#include "plugins/cpu/matmul/int8.h"
+
+#include <algorithm>
+
+#include "plugins/cpu/matmul/matmul.h"
+#include "plugins/cpu/onednn/onednn.h"
+
+namespace keel_cpu {
+namespace {
+
+enum Operand { kAZero = 2, kBZero = 3 };
+constexpr int64_t kBlock = 96;  // rows that are multiplied by a panel before the next one
+
+// Columns of all matrices of b as multiply takes them.
+struct Columns {
+  const char* panels;
+  const int32_t* sums;  // of each column
+};
+
+struct Int8Matmul {
+  MatmulShape s;
+  const Int8Kernel* kernel = nullptr;
+  bool a_signed = false, b_signed = false;
+  int a_zero = -1, b_zero = -1;  // operands; -1: none
+  bool zero_per_row = false, zero_per_column = false;
+  int64_t a_rows = 0;  // of all matrices of a
+  Bytes panels, sums;  // of a constant b
+
+  int64_t AShift() const { return kernel->bytes && a_signed ? 128 : 0; }
+  int64_t BShift() const { return kernel->bytes && !b_signed ? -128 : 0; }
+  int64_t Groups() const { return (s.k + kernel->group - 1) / kernel->group; }
+  int64_t Panels() const { return (s.n + kernel->panel - 1) / kernel->panel; }
+  int64_t PanelBytes() const { return Groups() * kernel->panel * 4; }
+  bool AsIs() const {
+    return kernel->bytes && !a_signed && s.k % kernel->group == 0;
+  }  // a needs no conversion
+  int64_t RowBytes() const { return Groups() * 4; }
+};
+
+// Where the parts of the workspace begin, in bytes.
+struct Layout {
+  uint64_t left = 0, a_sums, a_zeros, b_zeros, b_sums, column_sums, panels, bytes;
+  explicit Layout(const Int8Matmul& w) {
+    const auto ints = [](int64_t n) { return Aligned(static_cast<uint64_t>(n) * 4); };
+    a_sums = Aligned(w.AsIs() ? 0 : static_cast<uint64_t>(w.a_rows * w.RowBytes()));
+    a_zeros = a_sums + ints(w.a_rows);
+    b_zeros = a_zeros + ints(w.zero_per_row ? w.a_rows : 1);
+    b_sums = b_zeros + ints(w.s.n);
+    column_sums = b_sums + ints(w.s.b_matrices * w.s.n);
+    const bool packs = w.panels == nullptr;
+    panels = column_sums + (packs ? ints(w.s.b_matrices * w.s.n) : 0);
+    bytes = panels + (packs ? static_cast<uint64_t>(w.s.b_matrices * w.Panels() * w.PanelBytes()) : 0);
+  }
+};
+
+void PackPanel(const Int8Matmul& w, const char* b, int64_t p, char* panels, int32_t* sums) {
+  const int64_t matrix = p / w.Panels(), first = p % w.Panels() * w.kernel->panel;
+  w.kernel->pack(b + matrix * w.s.k * w.s.n, w.b_signed, w.s.k, w.s.n, first, panels + p * w.PanelBytes(),
+                 sums + matrix * w.s.n + first);
+}
+
+// Zero points of an operand in the kernel's range; step 0: one for all.
+void ZeroPoints(const keel_call* call, int operand, bool is_signed, int64_t shift, int64_t step, int64_t n,
+                int32_t* to) {
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t zero = operand < 0 ? 0
+                         : is_signed ? In<int8_t>(call, operand)[i * step]
+                                     : In<uint8_t>(call, operand)[i * step];
+    to[i] = static_cast<int32_t>(zero + shift);
+  }
+}
+
+// Converts a and adds up its rows, where needed; the rows as multiply takes them.
+const char* Left(const keel_call* call, const Int8Matmul& w, char* to, int32_t* sums) {
+  const char* a = In<char>(call, 0);
+  if (w.AsIs() && sums == nullptr) return a;
+  ParallelFor(call, w.a_rows, w.s.k / 8 + 4, [&](int64_t begin, int64_t end) {
+    Bytes row = w.AsIs() ? Allocate(static_cast<size_t>(w.RowBytes())) : nullptr;
+    for (int64_t i = begin; i < end; i++) {
+      char* at = row != nullptr ? row.get() : to + i * w.RowBytes();
+      const int32_t sum = w.kernel->left(a + i * w.s.k, w.a_signed, w.s.k, at);
+      if (sums != nullptr) sums[i] = sum;
+    }
+  });
+  return w.AsIs() ? a : to;
+}
+
+Columns PackAll(const keel_call* call, const Int8Matmul& w, char* panels, int32_t* sums) {
+  if (w.panels != nullptr) return {w.panels.get(), reinterpret_cast<const int32_t*>(w.sums.get())};
+  ParallelFor(call, w.s.b_matrices * w.Panels(), w.s.k * w.kernel->panel / 4,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t p = begin; p < end; p++) PackPanel(w, In<char>(call, 1), p, panels, sums);
+              });
+  return {panels, sums};
+}
+
+keel_rc RunInt8(const keel_call* call) {
+  const Int8Matmul& w = State<Int8Matmul>(call);
+  const MatmulShape& s = w.s;
+  if (call->count == 0) return KEEL_OK;
+  if (s.k == 0) {
+    std::memset(Out<char>(call, 0), 0, static_cast<size_t>(call->count) * sizeof(int32_t));
+    return KEEL_OK;
+  }
+  char* scratch = static_cast<char*>(call->scratch);
+  const Layout at(w);
+  const auto ints = [&](uint64_t offset) { return reinterpret_cast<int32_t*>(scratch + offset); };
+  int32_t *a_zeros = ints(at.a_zeros), *b_zeros = ints(at.b_zeros), *b_sums = ints(at.b_sums);
+  ZeroPoints(call, w.a_zero, w.a_signed, w.AShift(), 1, w.zero_per_row ? w.a_rows : 1, a_zeros);
+  ZeroPoints(call, w.b_zero, w.b_signed, w.BShift(), w.zero_per_column ? 1 : 0, s.n, b_zeros);
+  const bool has_b_zero = std::any_of(b_zeros, b_zeros + s.n, [](int32_t z) { return z != 0; });
+  int32_t* a_sums = has_b_zero ? ints(at.a_sums) : nullptr;
+  const char* a = Left(call, w, scratch + at.left, a_sums);
+  const Columns b = PackAll(call, w, scratch + at.panels, ints(at.column_sums));
+  for (int64_t i = 0; i < s.b_matrices * s.n; i++)
+    b_sums[i] = static_cast<int32_t>(static_cast<uint32_t>(b.sums[i]) -
+                                     static_cast<uint32_t>(s.k) * static_cast<uint32_t>(b_zeros[i % s.n]));
+  const int64_t row = w.AsIs() ? s.k : w.RowBytes(), panels = w.Panels();
+  const int64_t parts = (s.m + kBlock - 1) / kBlock;
+  int32_t* c = Out<int32_t>(call, 0);
+  ParallelFor(call, s.Batches() * parts * panels, std::min(s.m, kBlock) * s.k * w.kernel->panel / 64,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t u = begin; u < end; u++) {
+                  const int64_t batch = u / panels / parts, p = u / parts % panels,
+                                first = u % parts * kBlock;
+                  s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* step) {
+                    const int64_t a_row = step[0] / s.k + first;
+                    const int64_t matrix = step[1] / (s.k * s.n), column = p * w.kernel->panel;
+                    const Int8Ends ends = {
+                        a_zeros + (w.zero_per_row ? a_row : 0), a_sums == nullptr ? nullptr : a_sums + a_row,
+                        w.zero_per_row ? 1 : 0, b_zeros + column, b_sums + matrix * s.n + column};
+                    w.kernel->multiply(a + a_row * row, row,
+                                       b.panels + (matrix * panels + p) * w.PanelBytes(), w.Groups(),
+                                       std::min(kBlock, s.m - first), std::min(w.kernel->panel, s.n - column),
+                                       ends, c + (batch * s.m + first) * s.n + column, s.n);
+                  });
+                }
+              });
+  return Done(call);
+}
+
+bool IsGiven(const Node& node, uint32_t operand) {
+  keel_tensor t;
+  return node.host->node_in(node.node, operand, &t) == KEEL_OK;
+}
+bool IsOne(const keel_tensor& t) {
+  return std::all_of(t.shape, t.shape + t.ndim, [](int64_t d) { return d == 1; });
+}
+// One zero point, or one for each row of all of a.
+bool ServesRows(const keel_tensor& zero, const keel_tensor& a) {
+  return IsOne(zero) || (zero.ndim == a.ndim && zero.shape[a.ndim - 1] == 1 &&
+                         std::equal(a.shape, a.shape + a.ndim - 1, zero.shape) &&
+                         std::all_of(a.shape, a.shape + a.ndim, [](int64_t d) { return d >= 0; }));
+}
+// One zero point, or one for each column.
+bool ServesColumns(const keel_tensor& zero, const keel_tensor& b) {
+  const int64_t n = b.shape[b.ndim - 1];
+  return IsOne(zero) || (n >= 0 && zero.shape[zero.ndim - 1] == n && Product(zero.shape, zero.ndim) == n);
+}
+
+keel_rc PrepareInt8(const Node& node, keel_launch* launch) {
+  const keel_tensor a = node.In(0), b = node.In(1);
+  Int8Matmul w;
+  w.s = ReadProduct(node, false, false);
+  w.kernel = &Int8Loops();
+  w.a_signed = TypeOf(a) == KEEL_I8;
+  w.b_signed = TypeOf(b) == KEEL_I8;
+  w.a_rows = Product(a.shape, a.ndim - 1);
+  if (IsGiven(node, kAZero)) w.a_zero = kAZero, w.zero_per_row = !IsOne(node.In(kAZero));
+  if (IsGiven(node, kBZero)) w.b_zero = kBZero, w.zero_per_column = !IsOne(node.In(kBZero));
+  if (b.data != nullptr) {
+    const int64_t panels = w.s.b_matrices * w.Panels();
+    Bytes packed = AllocateConstant(static_cast<size_t>(panels * w.PanelBytes()));
+    w.sums = AllocateConstant(static_cast<size_t>(w.s.b_matrices * w.s.n) * 4);
+    for (int64_t p = 0; p < panels; p++)
+      PackPanel(w, static_cast<const char*>(keel_ptr(&b)), p, packed.get(),
+                reinterpret_cast<int32_t*>(w.sums.get()));
+    w.panels = std::move(packed);
+  }
+  const uint64_t bytes = Layout(w).bytes;
+  return Keep(launch, std::move(w), RunInt8, bytes);
+}
+
+// Zero points of other shapes: the body of the op.
+int32_t Matches(keel_dev, const keel_host* host, const keel_node* node) {
+  try {
+    const Node n{host, node};
+    return (!IsGiven(n, kAZero) || ServesRows(n.In(kAZero), n.In(0))) &&
+           (!IsGiven(n, kBZero) || ServesColumns(n.In(kBZero), n.In(1)));
+  } catch (...) {
+    return 0;
+  }
+}
+
+keel_impl Row() {
+  keel_impl row = Impl("matmul_integer", "blocked loops of 8-bit integers", Prepare<PrepareInt8>);
+  row.match = Matches;
+  return row;
+}
+
+}  // namespace
+
+Impls Int8Impls() {
+  static const keel_impl row = Row();
+  return {&row, 1};
+}
+
+}  // namespace keel_cpu

@@ -1,0 +1,36 @@
+// int8.h: kernels of products of 8-bit integers into i32, which wraps. int8.cc has the driver.
+//
+// a and b are first converted to elements that one instruction multiplies and adds up in groups along k:
+// bytes in fours (AVX-512 VNNI), of which those of a are unsigned and those of b signed, or 16-bit integers
+// in pairs. A group of a is 4 bytes; b is in panels of [groups][columns][4 bytes], padded with zeros.
+#pragma once
+
+#include <cstdint>
+
+namespace keel_cpu {
+
+// c = sum - a_zero * b_sum - b_zero * a_sum, where the sums are those of a row of a and, less the zero points
+// of b, of a column of b. A step of 0: one zero point for all rows. a_sum null: b has no zero points.
+struct Int8Ends {
+  const int32_t *a_zero, *a_sum;  // of the first row
+  int64_t a_step;
+  const int32_t *b_zero, *b_sum;  // of the first column of the panel
+};
+
+struct Int8Kernel {
+  int64_t group, panel;  // elements of a group; columns of a panel
+  bool bytes;            // else 16-bit integers
+  // Converts n elements of a row to whole groups and returns their sum. is_signed: from i8, else from u8.
+  int32_t (*left)(const void* a, bool is_signed, int64_t n, void* to);
+  // Packs columns [first, first + panel) of b, a row-major matrix [k, n], and writes the sums of the columns.
+  void (*pack)(const void* b, bool is_signed, int64_t k, int64_t n, int64_t first, void* panel,
+               int32_t* sums);
+  // Writes `columns` columns of m rows of c, `step` apart; the rows of a are `row` bytes apart.
+  void (*multiply)(const void* a, int64_t row, const void* panel, int64_t groups, int64_t m, int64_t columns,
+                   const Int8Ends& ends, int32_t* c, int64_t step);
+};
+
+// That of the class of processor that code is selected for.
+const Int8Kernel& Int8Loops();
+
+}  // namespace keel_cpu
