@@ -151,10 +151,10 @@ class Base:
             moved.append(a)
         return self.oracle.run_text(text, "reference", moved)
 
-    def spread(self, i, kind, size, tiny=False):
-        """The tolerance of result i, and its stable elements: from three perturbed runs."""
+    def spread(self, i, kind, size, tiny=False, count=3):
+        """The tolerance of result i, and its stable elements: from perturbed runs."""
         truth = self.outcome(kind, size, "wide").values[i]
-        runs = [self.outcome(kind, size, (n, tiny)) for n in range(3)]
+        runs = [self.outcome(kind, size, (n, tiny)) for n in range(count)]
         if any(r.failure for r in runs):
             return None, None
         found, steady = np.zeros(truth.shape), np.ones(truth.shape, bool)
