@@ -50,6 +50,41 @@ def test_learned_operators(context, device, op, inputs, attributes):
     agrees(context, device, *learned(op, inputs, attributes, 4 if op == "LabelEncoder" else 3))
 
 
+WEIGHTS = [0.5, -1.0, 2.0, 3.0, -0.25, 1.0, 1.5, -2.0, 0.75, 0.0, -1.0, 2.5]
+CLASSIFIERS = [{"coefficients": WEIGHTS, "intercepts": [0.25, -1.0, 0.5], "classlabels_ints": [4, -1, 9]},
+               {"coefficients": WEIGHTS, "intercepts": [0.0, 0.0, 0.0], "classlabels_ints": [0, 1, 2], "post_transform": "SOFTMAX"},
+               {"coefficients": WEIGHTS[:8], "intercepts": [0.25, -0.5], "classlabels_ints": [0, 1], "post_transform": "LOGISTIC"},
+               {"coefficients": WEIGHTS[:4], "intercepts": [0.25], "classlabels_ints": [7, 8]},
+               {"coefficients": WEIGHTS[:4], "intercepts": [0.25], "classlabels_ints": [7, 8], "post_transform": "LOGISTIC"}]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("attributes", CLASSIFIERS, ids=range(len(CLASSIFIERS)))
+def test_linear_classifiers(context, device, attributes):
+    for x in (X, X.astype(np.float64), np.arange(8).reshape(2, 4)):
+        model, inputs = learned("LinearClassifier", [x], attributes, 1)
+        agrees(context, device, labels_and_scores(model), inputs)
+
+
+def labels_and_scores(model):
+    """The model with both results of its node."""
+    name = model.graph.node[0].output[0]
+    model.graph.node[0].output.append("scores")
+    del model.graph.output[:]
+    model.graph.output.extend([helper.make_tensor_value_info(name, TensorProto.INT64, None), helper.make_tensor_value_info("scores", TensorProto.FLOAT, None)])
+    return model
+
+
+@pytest.mark.parametrize("attributes, code, words", [
+    ({"coefficients": WEIGHTS[:7], "classlabels_ints": [0, 1]}, "INVALID", ["7 coefficients", "4 features", "2 classes"]),
+    ({"coefficients": WEIGHTS[:8], "intercepts": [1.0], "classlabels_ints": [0, 1]}, "INVALID", ["1 intercepts", "2"]),
+    ({"coefficients": WEIGHTS[:4], "classlabels_ints": [1]}, "UNIMPLEMENTED", ["1 class labels"]),
+    ({"coefficients": WEIGHTS[:4], "classlabels_strings": ["a", "b"]}, "UNIMPLEMENTED", ["strings"]),
+    ({"coefficients": WEIGHTS[:8], "classlabels_ints": [0, 1], "post_transform": "PROBIT"}, "UNIMPLEMENTED", ["PROBIT"])], ids=range(5))
+def test_refused_classifiers(context, attributes, code, words):
+    assert_refused(context, *learned("LinearClassifier", [X], attributes, 1), code, words)
+
+
 # ---- normalisations of ONNX Runtime's exports
 
 A, B, ROW = normal(2, 3, 8), normal(2, 3, 8), normal(8)

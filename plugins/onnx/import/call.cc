@@ -156,6 +156,7 @@ const Rule* find_rule(Text domain, Text op, int opset) {
                         training_rules(),
                         learning_rules(),
                         tree_rules(),
+                        tree_node_rules(),
                         contrib_rules(),
                         contrib_products_rules(),
                         contrib_attention_rules(),

@@ -125,6 +125,7 @@ Rules running_rules();
 Rules training_rules();
 Rules learning_rules();
 Rules tree_rules();
+Rules tree_node_rules();
 Rules old_rules();
 Rules contrib_rules();
 Rules contrib_products_rules();

@@ -1,5 +1,5 @@
 // learning.cc: operators of ai.onnx.ml on numbers: Binarizer, ArrayFeatureExtractor, Scaler, Normalizer,
-// Imputer, LinearRegressor, LabelEncoder.
+// Imputer, LinearRegressor, LinearClassifier, LabelEncoder.
 #include <cmath>
 #include <cstring>
 
@@ -89,6 +89,32 @@ void linear_regressor(Call& c) {
   c.set(0, y.v);
 }
 
+// Scores of all classes; one row of coefficients for two classes is the score of the second.
+void linear_classifier(Call& c) {
+  if (c.has_attribute("classlabels_strings"))
+    c.unsupported("classlabels_strings: labels that are strings; expected classlabels_ints");
+  const Ints labels = c.ints("classlabels_ints");
+  const std::vector<float> weights = c.floats("coefficients"), bias = c.floats("intercepts");
+  const auto classes = static_cast<int64_t>(labels.size()), n = static_cast<int64_t>(weights.size());
+  const Dims d = c.dims(0);
+  if (classes < 2) c.unsupported(cat(classes, " class labels; expected two or more"));
+  if (d.size() != 2 || KEEL_DIM_IS_HANDLE(d[1]))
+    c.unsupported("an operand other than [n, features] with known features");
+  const int64_t rows = d[1] > 0 && n == d[1] && classes == 2 ? 1 : classes;
+  if (n != rows * d[1]) c.invalid(cat(n, " coefficients for ", d[1], " features and ", classes, " classes"));
+  if (!bias.empty() && std::ssize(bias) != rows) c.invalid(cat(bias.size(), " intercepts; expected ", rows));
+  Term y = Term(c, 0).to(KEEL_F32).op("matmul", constant_row(c.e, KEEL_F32, weights).reshape({rows, d[1]}),
+                                      Attrs().flag("tb", true));
+  if (!bias.empty()) y = y + constant_row(c.e, KEEL_F32, bias);
+  const std::string after = c.s("post_transform", "NONE");
+  if (after != "NONE" && after != "SOFTMAX" && after != "LOGISTIC")
+    c.unsupported(cat("post_transform '", after, "'; expected NONE, SOFTMAX or LOGISTIC"));
+  const Term both = rows == 1 ? concat({-y, y}, 1) : y;
+  c.set(0, constant_row(c.e, labels).gather(both.op("arg_max", Attrs().i("axis", 1)), 0).v);
+  if (after != "NONE") return c.set(1, both.op(after == "SOFTMAX" ? "softmax" : "sigmoid").v);
+  c.set(1, rows == 1 ? concat({1 - y, y}, 1).v : y.v);  // as ONNX Runtime; onnx.reference gives {-y, y}
+}
+
 // The keys, values or default of LabelEncoder, from whichever attribute the model has.
 Term table(Call& c, const char* tensor, const char* floats, const char* ints) {
   if (const Attribute* a = c.attribute(tensor); a && a->tensor) {
@@ -139,6 +165,8 @@ constexpr Rule kRules[] = {
     {ML "Normalizer", 1, normalizer, "norm"},
     {ML "Imputer", 1, imputer,
      "imputed_value_floats imputed_value_int64s replaced_value_float replaced_value_int64"},
+    {ML "LinearClassifier", 1, linear_classifier,
+     "classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform"},
     {ML "LinearRegressor", 1, linear_regressor, "coefficients intercepts post_transform targets"},
     {ML "LabelEncoder", 2, label_encoder,
      "default_float default_int64 default_string default_tensor keys_floats keys_int64s keys_tensor "

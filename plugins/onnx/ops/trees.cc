@@ -1,26 +1,38 @@
-// trees.cc: TreeEnsemble of ai.onnx.ml. All trees walk at once: the state of a row in a tree is a node, or a
-// leaf, which is its own successor, so as many steps as the deepest tree has lead every row to its leaf.
+// trees.cc: forests, and TreeEnsemble of ai.onnx.ml 5. All trees walk at once: the state of a row in a tree
+// is a node, or a leaf, which is its own successor, so as many steps as the deepest tree has lead every row
+// to its leaf.
+#include "plugins/onnx/ops/trees.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "plugins/onnx/ops/loop.h"
 
 namespace onnx_import {
-namespace {
 
-constexpr int64_t kLess = 1, kEqual = 2, kGreater = 4, kNan = 8;  // how a feature compares with a split
-// By mode, which of them lead to the true branch.
-constexpr int64_t kTrueFor[] = {kLess | kEqual, kLess,  kEqual | kGreater,
-                                kGreater,       kEqual, kLess | kGreater | kNan};
-constexpr int64_t kIsMember = 6;  // becomes a chain of comparisons with the members
+void expect_count(Call& c, const char* name, size_t got, size_t want) {
+  if (got != want) c.invalid(cat(name, " has ", got, " entries; expected ", want));
+}
+void expect_below(Call& c, const char* name, int64_t i, size_t end) {
+  if (i < 0 || static_cast<uint64_t>(i) >= end)
+    c.invalid(cat(name, " contains ", i, ", which is not in [0, ", end, ")"));
+}
 
-struct Split {
-  int64_t feature, true_for, yes, no;  // branches: a node, or -1 - leaf
-  double at;
-};
-using Splits = std::vector<Split>;
+size_t features_of(Call& c) {
+  const Dims d = c.dims(0);
+  if (d.size() != 2) c.invalid(cat("its operand has ", d.size(), " dims; expected [n, features]"));
+  return KEEL_DIM_IS_HANDLE(d[1]) ? size_t{1} << 40 : static_cast<size_t>(d[1]);
+}
 
-// The numbers of an attribute that is a tensor; none if it is absent.
+Term constant_of(Edit& e, keel_dt dtype, const std::vector<double>& numbers) {
+  Value value;
+  value.data = store(KEEL_F64, {static_cast<int64_t>(numbers.size())}, numbers);
+  return Term(e, e.id(value)).to(dtype);
+}
+Term constant_of(Edit& e, const Ints& numbers) {
+  return {e, e.array({KEEL_I64, {static_cast<int64_t>(numbers.size())}, numbers})};
+}
+
 std::vector<double> tensor_of(Call& c, const char* name) {
   const Attribute* a = c.attribute(name);
   if (!a || !a->tensor) return {};
@@ -34,13 +46,96 @@ std::vector<double> tensor_of(Call& c, const char* name) {
   return numbers;
 }
 
-void expect_count(Call& c, const char* name, size_t got, size_t want) {
-  if (got != want) c.invalid(cat(name, " has ", got, " entries; expected ", want));
+namespace {
+
+// The number of steps from the roots to the farthest leaf. A stack in place of recursion: trees may be deep.
+int64_t depth_of(Call& c, const Forest& forest) {
+  const Splits& nodes = forest.nodes;
+  constexpr int64_t kNew = -1, kOpen = -2;
+  Ints depth(nodes.size(), kNew), stack;
+  for (int64_t root : forest.roots)
+    if (root >= 0) stack.push_back(root);
+  while (!stack.empty()) {
+    const auto i = static_cast<size_t>(stack.back());
+    if (depth[i] >= 0) {
+      stack.pop_back();
+      continue;
+    }
+    int64_t below = 0;
+    const bool opened = depth[i] == kOpen;
+    depth[i] = kOpen;
+    for (int64_t to : {nodes[i].yes, nodes[i].no}) {
+      if (to < 0) continue;
+      const int64_t d = depth[static_cast<size_t>(to)];
+      if (d == kOpen) c.invalid(cat("node ", to, " leads back to itself; expected trees"));
+      if (d == kNew) stack.push_back(to);
+      below = std::max(below, d);
+    }
+    if (stack.back() != static_cast<int64_t>(i) && !opened) continue;
+    stack.pop_back();
+    depth[i] = below + 1;
+  }
+  int64_t most = 0;
+  for (int64_t root : forest.roots)
+    if (root >= 0) most = std::max(most, depth[static_cast<size_t>(root)]);
+  return most;
 }
-void expect_below(Call& c, const char* name, int64_t i, size_t end) {
-  if (i < 0 || static_cast<uint64_t>(i) >= end)
-    c.invalid(cat(name, " contains ", i, ", which is not in [0, ", end, ")"));
+
+// The op by which all nodes compare, as the forests of most trainers do; null: they differ.
+const char* common_comparison(const Splits& nodes) {
+  const auto all = [&](int64_t true_for) {
+    return std::ranges::all_of(nodes, [&](const Split& s) { return s.true_for == true_for; });
+  };
+  return all(kLess | kEqual) ? "less_equal" : all(kLess) ? "less" : nullptr;
 }
+
+Term relation(const Term& value, const Term& split) {
+  const auto is = [&](int64_t r) {
+    return Term(value.edit(), value.edit().scalar(KEEL_I64, static_cast<double>(r)));
+  };
+  return select(value < split, is(kLess),
+                select(value == split, is(kEqual), select(value > split, is(kGreater), is(kNan))));
+}
+
+}  // namespace
+
+Term leaf_of(Call& c, const Term& x, const Forest& forest) {
+  Edit& e = c.e;
+  const Splits& nodes = forest.nodes;
+  const auto n = static_cast<int64_t>(nodes.size());
+  const auto number = [&](int64_t branch) { return branch < 0 ? n - 1 - branch : branch; };
+  std::vector<double> at;
+  Ints feature, true_for, next;
+  for (const Split& s : nodes) {
+    at.push_back(s.at), feature.push_back(s.feature), true_for.push_back(s.true_for);
+    next.insert(next.end(), {number(s.no), number(s.yes)});
+  }
+  for (int64_t i = n; i < n + static_cast<int64_t>(forest.leaves); i++) {
+    at.push_back(0), feature.push_back(0), true_for.push_back(0);
+    next.insert(next.end(), {i, i});
+  }
+  ScanOperands in;
+  Ints roots;
+  for (int64_t root : forest.roots) roots.push_back(number(root));
+  const Dims shape{x.dim(0), static_cast<int64_t>(roots.size())};
+  in.carried = {constant_of(e, roots).broadcast(shape)};
+  in.invariants = {x, constant_of(e, x.dtype(), at), constant_of(e, feature), constant_of(e, true_for),
+                   constant_of(e, next)};
+  in.scanned = {counting_term(e, depth_of(c, forest), KEEL_I64)};
+  const char* all = common_comparison(nodes);
+  const Terms out = scan(e, in, [&](const Terms& state, const Terms& p, const Terms&) {
+    const Term &where = state[0], split = p[1].gather(where, 0);
+    const Term value = p[0].op("gather_elements", p[2].gather(where, 0), Attrs().i("axis", 1));
+    const Term yes =
+        all ? value.op(all, split) : p[3].gather(where, 0).op("bit_and", relation(value, split)) > 0;
+    return Terms{p[4].gather(where * 2 + yes.to(KEEL_I64), 0)};
+  });
+  return out[0] - static_cast<double>(n);
+}
+
+namespace {
+
+constexpr int64_t kIsMember = 6;  // becomes a chain of comparisons with the members
 
 Ints branches(Call& c, const char* name, const char* leaf_name, size_t nodes, size_t leaves) {
   Ints to = c.ints(name);
@@ -83,89 +178,17 @@ Splits read_splits(Call& c, size_t leaves) {
   expect_count(c, "nodes_modes", modes.size(), n);
   expect_count(c, "nodes_featureids", feature.size(), n);
   if (!nan.empty()) expect_count(c, "nodes_missing_value_tracks_true", nan.size(), n);
-  const keel_dim width = c.dims(0)[1];
+  const size_t width = features_of(c);
   Splits nodes;
   for (size_t i = 0; i < n; i++) {
     const auto mode = static_cast<int64_t>(modes[i]);
     expect_below(c, "nodes_modes", mode, kIsMember + 1);
-    expect_below(c, "nodes_featureids", feature[i],
-                 KEEL_DIM_IS_HANDLE(width) ? size_t{1} << 40 : static_cast<size_t>(width));
+    expect_below(c, "nodes_featureids", feature[i], width);
     const int64_t true_for = mode == kIsMember ? kEqual : kTrueFor[mode];
     nodes.push_back({feature[i], true_for | (!nan.empty() && nan[i] ? kNan : 0), yes[i], no[i], at[i]});
   }
   write_out_members(c, modes, &nodes);
   return nodes;
-}
-
-// The number of steps from the roots to the farthest leaf. A stack in place of recursion: trees may be deep.
-int64_t depth_of(Call& c, const Splits& nodes, const Ints& roots) {
-  constexpr int64_t kNew = -1, kOpen = -2;
-  Ints depth(nodes.size(), kNew), stack = roots;
-  while (!stack.empty()) {
-    const auto i = static_cast<size_t>(stack.back());
-    if (depth[i] >= 0) {
-      stack.pop_back();
-      continue;
-    }
-    int64_t below = 0;
-    const bool opened = depth[i] == kOpen;
-    depth[i] = kOpen;
-    for (int64_t to : {nodes[i].yes, nodes[i].no}) {
-      if (to < 0) continue;
-      const int64_t d = depth[static_cast<size_t>(to)];
-      if (d == kOpen) c.invalid(cat("node ", to, " leads back to itself; expected trees"));
-      if (d == kNew) stack.push_back(to);
-      below = std::max(below, d);
-    }
-    if (stack.back() != static_cast<int64_t>(i) && !opened) continue;
-    stack.pop_back();
-    depth[i] = below + 1;
-  }
-  int64_t most = 0;
-  for (int64_t root : roots) most = std::max(most, depth[static_cast<size_t>(root)]);
-  return most;
-}
-
-Term constant_of(Edit& e, keel_dt dtype, const std::vector<double>& numbers) {
-  Value value;
-  value.data = store(KEEL_F64, {static_cast<int64_t>(numbers.size())}, numbers);
-  return Term(e, e.id(value)).to(dtype);
-}
-Term constant_of(Edit& e, const Ints& numbers) {
-  return {e, e.array({KEEL_I64, {static_cast<int64_t>(numbers.size())}, numbers})};
-}
-
-// Where each row of x, [n, features], ends in each tree, as [n, trees]: the number of a leaf.
-Term leaf_of(const Term& x, const Splits& nodes, const Ints& roots, size_t leaves, int64_t depth) {
-  Edit& e = x.edit();
-  const auto n = static_cast<int64_t>(nodes.size());
-  const auto number = [&](int64_t branch) { return branch < 0 ? n - 1 - branch : branch; };
-  std::vector<double> at;
-  Ints feature, true_for, next;
-  for (const Split& s : nodes) {
-    at.push_back(s.at), feature.push_back(s.feature), true_for.push_back(s.true_for);
-    next.insert(next.end(), {number(s.no), number(s.yes)});
-  }
-  for (int64_t i = n; i < n + static_cast<int64_t>(leaves); i++) {
-    at.push_back(0), feature.push_back(0), true_for.push_back(0);
-    next.insert(next.end(), {i, i});
-  }
-  ScanOperands in;
-  const Dims shape{x.dim(0), static_cast<int64_t>(roots.size())};
-  in.carried = {constant_of(e, roots).broadcast(shape)};
-  in.invariants = {x, constant_of(e, x.dtype(), at), constant_of(e, feature), constant_of(e, true_for),
-                   constant_of(e, next)};
-  in.scanned = {counting_term(e, depth, KEEL_I64)};
-  const Terms out = scan(e, in, [](const Terms& state, const Terms& p, const Terms&) {
-    const Term &where = state[0], split = p[1].gather(where, 0);
-    const Term value = p[0].op("gather_elements", p[2].gather(where, 0), Attrs().i("axis", 1));
-    const Term relation = select(
-        value < split, where.n(kLess),
-        select(value == split, where.n(kEqual), select(value > split, where.n(kGreater), where.n(kNan))));
-    const Term yes = p[3].gather(where, 0).op("bit_and", relation) > 0;
-    return Terms{p[4].gather(where * 2 + yes.to(KEEL_I64), 0)};
-  });
-  return out[0] - static_cast<double>(n);
 }
 
 // The weights of the leaves, [n, trees], by target, [n, targets].
@@ -202,11 +225,11 @@ void tree_ensemble(Call& c) {
   expect_count(c, "leaf_targetids", target.size(), weights.size());
   for (int64_t t : target)
     expect_below(c, "leaf_targetids", t, static_cast<size_t>(std::max<int64_t>(targets, 0)));
-  const Splits nodes = read_splits(c, weights.size());
-  for (int64_t r : roots) expect_below(c, "tree_roots", r, nodes.size());
+  const Forest forest{read_splits(c, weights.size()), roots, weights.size()};
+  for (int64_t r : roots) expect_below(c, "tree_roots", r, forest.nodes.size());
   if (roots.empty()) c.invalid("tree_roots is empty");
   expect_below(c, "aggregate_function", c.i("aggregate_function", 1), 4);
-  const Term leaf = leaf_of(x, nodes, roots, weights.size(), depth_of(c, nodes, roots));
+  const Term leaf = leaf_of(c, x, forest);
   const Term weight = constant_of(c.e, x.dtype(), weights).gather(leaf, 0);
   c.set(0, transformed(c, aggregated(c, weight, constant_of(c.e, target).gather(leaf, 0), targets)).v);
 }

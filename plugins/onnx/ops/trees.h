@@ -1,0 +1,38 @@
+// trees.h: forests of decision trees, as the operators on trees of ai.onnx.ml read them.
+#pragma once
+#include "plugins/onnx/ops/term.h"
+
+namespace onnx_import {
+
+constexpr int64_t kLess = 1, kEqual = 2, kGreater = 4, kNan = 8;  // how a feature compares with a split
+// By mode (0: x <= split, <, >=, >, ==, !=), the relations that lead to the true branch.
+constexpr int64_t kTrueFor[] = {kLess | kEqual, kLess,  kEqual | kGreater,
+                                kGreater,       kEqual, kLess | kGreater | kNan};
+
+struct Split {
+  int64_t feature, true_for, yes,
+      no;  // true_for: the relations that lead to yes; branches: a node, or -1 - leaf
+  double at;
+};
+using Splits = std::vector<Split>;
+struct Forest {
+  Splits nodes;
+  Ints roots;  // a node, or -1 - leaf
+  size_t leaves = 0;
+};
+
+// Where each row of x, [n, features], ends in each tree, as [n, trees]: the number of a leaf. Nodes that lead
+// back to themselves are an error.
+Term leaf_of(Call& c, const Term& x, const Forest& forest);
+
+void expect_count(Call& c, const char* name, size_t got, size_t want);
+void expect_below(Call& c, const char* name, int64_t i, size_t end);
+// The features of operand 0, [n, features]; a large number if they are symbolic.
+size_t features_of(Call& c);
+
+// The numbers of an attribute that is a tensor; none if it is absent.
+std::vector<double> tensor_of(Call& c, const char* name);
+Term constant_of(Edit& e, keel_dt dtype, const std::vector<double>& numbers);
+Term constant_of(Edit& e, const Ints& numbers);
+
+}  // namespace onnx_import
