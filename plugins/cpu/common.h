@@ -213,6 +213,7 @@ Impls SuppressImpls();
 Impls NormImpls();
 Impls MatmulImpls();
 Impls Int8Impls();
+Impls BlockImpls();
 Impls ConvImpls();
 Impls ConvGradImpls();
 Impls ConvLoopImpls();

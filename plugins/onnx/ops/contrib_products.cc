@@ -1,7 +1,5 @@
 // contrib_products.cc: products of quantised operands, domain com.microsoft: MatMulNBits,
 // DynamicQuantizeMatMul, MatMulIntegerToFloat.
-//
-// The weights of MatMulNBits are unpacked and scaled by nodes of the graph, which work on constants only.
 #include <cmath>
 
 #include "plugins/onnx/ops/quantize.h"
@@ -45,13 +43,13 @@ Term blocked(Call& c, size_t i, const Dims& to) {
   return Term(c, i).reshape(to);
 }
 
+// The zero points of the blocks, [n, blocks], which may be packed as the weights are.
 Term zeros_of(Call& c, const Blocks& b, keel_dt dtype) {
-  if (!c.has(3)) return {c.e, c.e.scalar(dtype, std::ldexp(1, static_cast<int>(b.bits) - 1))};
-  if (is_float(c.dtype(3))) return blocked(c, 3, {b.n, b.count, 1}).to(dtype);
+  if (is_float(c.dtype(3))) return blocked(c, 3, {b.n, b.count}).to(dtype);
   if (c.dtype(3) != KEEL_U8)
     c.invalid(cat("zero_points is ", dtype_name(c.dtype(3)), "; expected u8 or floats"));
   const Term row = unpacked(blocked(c, 3, {b.n, (b.count * b.bits + 7) / 8}), b.bits);
-  return row.slice(1, 0, b.count).reshape({b.n, b.count, 1}).to(dtype);
+  return row.slice(1, 0, b.count).to(dtype);
 }
 
 void matmul_n_bits(Call& c) {
@@ -59,12 +57,13 @@ void matmul_n_bits(Call& c) {
   if (c.has(4)) c.unsupported("operand 4, g_idx");
   if (c.i("weight_prepacked", 0)) c.unsupported("attribute weight_prepacked other than 0");
   if (c.dtype(1) != KEEL_U8) c.unsupported(cat("weights of ", dtype_name(c.dtype(1)), "; expected u8"));
-  const keel_dt dtype = c.dtype(0), inner = wide(dtype);
-  const Term packed = blocked(c, 1, {b.n, b.count, b.size * b.bits / 8});
-  const Term scale = blocked(c, 2, {b.n, b.count, 1}).to(inner);
-  const Term w = (unpacked(packed, b.bits).to(inner) - zeros_of(c, b, inner)) * scale;
-  const Term flat = w.reshape({b.n, b.count * b.size}).slice(1, 0, b.k).to(dtype);
-  const Term y = Term(c, 0).op("matmul", flat, Attrs().flag("tb", true));
+  const Term x(c, 0);
+  if (x.rank() == 0 || !c.e.is(x.dims().back(), b.k))
+    c.invalid(cat("the last dim of its operand differs from K, ", b.k));
+  Ids in = {x.v, blocked(c, 1, {b.n, b.count, b.size * b.bits / 8}).v,
+            blocked(c, 2, {b.n, b.count}).to(x.dtype()).v};
+  if (c.has(3)) in.push_back(zeros_of(c, b, x.dtype()).v);
+  const Term y(c.e, c.e.op("matmul_blocks", in, Attrs().i("bits", b.bits)));
   c.set(0, c.has(5) ? (y + Term(c, 5)).v : y.v);
 }
 

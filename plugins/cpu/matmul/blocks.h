@@ -1,0 +1,31 @@
+// blocks.h: kernels of products with weights that are quantised in blocks (matmul_blocks). blocks.cc has the
+// driver.
+#pragma once
+
+#include <cstdint>
+
+namespace keel_cpu {
+
+// A row of weights: `count` blocks of `bytes` bytes, and their scales and zero points.
+struct BlockRow {
+  const uint8_t* w;
+  const float *scale, *zero;  // zero null: 2^(bits - 1)
+  int64_t count, bytes;
+};
+
+struct BlockKernel {
+  int64_t bits, rows;  // multiply takes up to so many rows of x
+  // Distributes k elements of x, padded with zeros, over the streams of `spread` bytes each that multiply
+  // reads: stream i has the elements whose weights are in place i of their bytes.
+  void (*spread)(const float* x, int64_t k, int64_t bytes, float* to);
+  // y[r * step] = the product of row r of x (8 / bits streams) and the weights.
+  void (*multiply)(const float* x, const float* sums, int64_t rows, const BlockRow& w, float* y,
+                   int64_t step);
+  // The first k weights of a row in f32, `step` apart.
+  void (*unpack)(const BlockRow& w, int64_t k, float* to, int64_t step);
+};
+
+// The kernels for 2, 4 and 8 bits.
+const BlockKernel& BlockLoops(int64_t bits);
+
+}  // namespace keel_cpu
