@@ -102,6 +102,36 @@ TEST_F(PlanTest, ChainsReuseMemoryAndConstantsAreFolded) {
   EXPECT_LE(std::stoll(report.substr(arena + 14)), 2 * 4096);
 }
 
+// A carried value and an entry change; a captured constant does not, so bodies fold what they compute from it.
+TEST_F(PlanTest, BodiesFoldCapturedConstants) {
+  Parse(
+      "const k: f32[2] = [1.0, 2.0]\nfn @main(x: f32[2], n: i32[], s: f32[3, 2], p: bool[]) -> f32[2] {\n"
+      "  a, i = while(x, 0, n, reshape(k){to=[2, 1]}){carry=2}\n"
+      "    test(a, i, n, k) { t = less(i, n)\n      yield t }\n"
+      "    body(a, i, n, k) { in_while = neg(reshape(k){to=[2]})\n      b = mul(a, in_while)\n"
+      "      j = add(i, 1)\n      yield b, j }\n"
+      "  c, all = scan(k, k, s){carry=1, invariants=1}\n"
+      "    body(c, k, e) { in_scan = exp(sub(k, k))\n      d = add(mul(c, in_scan), e)\n      yield d, k }\n"
+      "  y = cond(p, a, c, k)\n"
+      "    then(a, c, k) { in_then = add(k, k)\n      v = add(add(a, c), in_then)\n      yield v }\n"
+      "    else(a, c, k) { yield k }\n"
+      "  z = reduce_sum(all){axes=[0]}\n  r = add(y, z)\n  return r\n}\n");
+  auto plan = Make({"x", "n", "s", "p"}, {"r"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const std::string report = *(*plan)->Report({}), folded = report.substr(report.find("\"folded\":["));
+  for (const char* node : {"in_while", "in_scan", "in_then"})
+    EXPECT_NE(folded.find(node), std::string::npos) << folded;
+  for (const char* node : {"/b\"", "/d\"", "/v\""}) EXPECT_EQ(folded.find(node), std::string::npos) << folded;
+  for (const bool yes : {true, false}) {
+    ArrayRef n = *NewArray(DType::kI32, {}, true), p = *NewArray(DType::kBool, {}, true);
+    *reinterpret_cast<int32_t*>(n->data()) = 3;
+    *reinterpret_cast<bool*>(p->data()) = yes;
+    auto got = Run(**plan, {Floats({2}, {3, 5}), n, Floats({3, 2}, {1, 2, 3, 4, 5, 6}), p});
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(*got, yes ? (std::vector<float>{-3 + 10 + 2 + 3, -40 + 14 + 4 + 6}) : (std::vector<float>{4, 8}));
+  }
+}
+
 TEST_F(PlanTest, ManyThreadsRunOnePlan) {
   Parse("fn @main(x: f32[n]) -> f32[n] {\n  y = tanh(mul(add(x, 1), x))\n  return y\n}\n");
   auto plan = Make({"x"}, {"y"});

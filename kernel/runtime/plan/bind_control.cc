@@ -24,12 +24,6 @@ struct Kind {
 constexpr Kind kLayouts[] = {
     {"cond", OfBranches}, {"switch", OfBranches}, {"while", OfWhile}, {"scan", OfScan}};
 
-BodyLayout LayoutOf(const Step& step) {
-  for (const Kind& kind : kLayouts)
-    if (kind.op == OpName(*step.op)) return kind.layout(step);
-  return {};
-}
-
 // Allocates offsets in the scratch of a step.
 class ScratchLayout {
  public:
@@ -90,6 +84,12 @@ void PlaceEntries(const Lowered& lowered, const Step& step, const BodyLayout& la
 }
 
 }  // namespace
+
+BodyLayout LayoutOf(const Step& step) {
+  for (const Kind& kind : kLayouts)
+    if (kind.op == OpName(*step.op)) return kind.layout(step);
+  return {};
+}
 
 absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lowered, const Step& step,
                                                             const Binding& binding,

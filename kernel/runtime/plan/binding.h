@@ -38,6 +38,8 @@ struct BodyLayout {
   bool IsBranch() const { return skip > 0; }  // exactly one body runs, once
 };
 
+BodyLayout LayoutOf(const Step& step);  // bind_control.cc
+
 constexpr uint64_t kGivenInPlace = ~uint64_t{0};  // instead of a buffer offset: entries are not copied
 
 // The bindings of the bodies of a control step (control.h), and the layout of its scratch.

@@ -8,6 +8,7 @@
 #include "kernel/base/hash.h"
 #include "kernel/language/graph/node_effects.h"
 #include "kernel/runtime/device/accelerator.h"
+#include "kernel/runtime/plan/binding.h"
 #include "kernel/runtime/plan/core.h"
 #include "kernel/runtime/plan/fold.h"
 #include "kernel/runtime/plan/lower_checks.h"
@@ -26,7 +27,10 @@ class Lowering : public BodySink {
   absl::Status Run(const PlanRequest& request) {
     const auto feeds = request.feeds;
     map_.assign(graph_->values.size(), kNoValue);
-    for (size_t i = 0; i < feeds.size(); i++) RETURN_IF_ERROR(AddFeed(feeds[i], static_cast<uint32_t>(i)));
+    for (size_t i = 0; i < feeds.size(); i++) {
+      RETURN_IF_ERROR(AddFeed(feeds[i], static_cast<uint32_t>(i)));
+      if (i < request.known.size() && request.known[i]) AddKnown(feeds[i], *request.known[i]);
+    }
     AddRules(*graph_, out_);
     RETURN_IF_ERROR(AddNodes(request.Needed()));
     if (!options_.probe && !missing_.empty()) return MissingImpls(*out_.device, missing_);
@@ -73,6 +77,15 @@ class Lowering : public BodySink {
     map_[v] = AddValue({type, graph_->ValueName(v), Where::kFeed, number});
     out_.feeds.push_back(map_[v]);
     return absl::OkStatus();
+  }
+
+  // Nodes read the constant instead of the feed, unless the feed's type has symbols that its shape decides.
+  void AddKnown(ValueId v, const Constant& constant) {
+    const PlanValue& feed = out_.values[map_[v]];
+    if (MentionsSymbols(feed.type.dims)) return;
+    out_.constants.push_back(constant);
+    map_[v] =
+        AddValue({feed.type, feed.name, Where::kConstant, static_cast<uint32_t>(out_.constants.size() - 1)});
   }
 
   absl::StatusOr<uint32_t> Mapped(ValueId v) {
@@ -193,17 +206,34 @@ class Lowering : public BodySink {
     return absl::OkStatus();
   }
 
+  // By input of the bodies: the constant that all iterations get, or null. Bodies fold and devices pack
+  // constants once, and not in each iteration. Not for devices with their own memory: each body would upload
+  // its own copy.
+  std::vector<const Constant*> KnownInputs(const Step& step) const {
+    std::vector<const Constant*> known;
+    if (out_.accelerator) return known;
+    const BodyLayout layout = LayoutOf(step);
+    for (size_t i = layout.skip; i < step.in.size() - layout.trailing; i++) {
+      const size_t input = i - layout.skip;
+      const PlanValue& root = out_.values[out_.Root(step.in[i])];
+      const bool fixed = input >= layout.carry && !layout.IsSliced(input) && root.where == Where::kConstant;
+      known.push_back(fixed ? &out_.constants[root.index] : nullptr);
+    }
+    return known;
+  }
+
   // Lowers each body separately, for the same device.
   absl::StatusOr<std::vector<Value>> AddControl(Step step, const Inferred& inferred,
                                                 const std::vector<std::string>& names) {
     RETURN_IF_ERROR(ChooseWholeImpl(&step, inferred));
     if (step.impl) return AddStep(std::move(step), inferred, names);
+    const std::vector<const Constant*> known = KnownInputs(step);
     for (uint32_t number : BodiesOf(*step.op, step.attrs)) {
       const Graph& body = *graph_->module->graphs[number];
       PlanOptions options = options_;
       options.prefix = absl::StrCat(body.name, "/");
       ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower({&body, out_.device, body.params, body.results,
-                                                                BodyTargets(body, options_.strict)},
+                                                                BodyTargets(body, options_.strict), known},
                                                                options));
       for (const auto& [node, what] : lowered->lacking) out_.lacking[node_].insert(what.begin(), what.end());
       step.bodies.push_back(std::move(lowered));

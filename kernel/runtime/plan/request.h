@@ -15,6 +15,8 @@ struct PlanRequest {
   Device* device;
   std::span<const ValueId> feeds, fetches;
   std::span<const NodeId> targets;
+  // By feed: the constant that every run feeds, or null; may be empty. Of bodies only (control.h).
+  std::span<const Constant* const> known = {};
   std::vector<bool> Needed() const { return NeededNodes(*graph, feeds, fetches, targets); }
 };
 
