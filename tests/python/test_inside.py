@@ -35,6 +35,17 @@ def test_parts_of_a_split_lie_in_it(context):
     np.testing.assert_allclose(np.concatenate([c, d]), -np.exp(X), rtol=1e-6)
 
 
+def test_small_slices_that_together_make_up_their_operand(context):
+    """As the gates of a recurrent cell; alone, a small slice is copied (below)."""
+    body = "  e = exp(x)\n  a = slice(e){stop=[16, 16]}\n  b = slice(e){start=[16, 0], stop=[40, 16]}\n  c = neg(a)\n  d = neg(b)\n"
+    plan = plan_of(context, body, {"x": X}, {"c": (16, WIDTH), "d": (24, WIDTH)})
+    report = plan.report()
+    (_, e), (_, a), (_, b) = (place(report, n) for n in "eab")
+    assert (a - e, b - e) == (0, 16 * WIDTH * 4) and report["still"] == 2
+    c, d = plan.run(X)
+    np.testing.assert_allclose(np.concatenate([c, d]), -np.exp(X[:40]), rtol=1e-6)
+
+
 def test_operands_of_a_concatenation_are_computed_into_it(context):
     body = "  a = exp(x)\n  b = neg(x)\n  y = concat(a, b)\n  s = reduce_sum(y)\n"
     plan = plan_of(context, body, {"x": X}, {"s": ()})

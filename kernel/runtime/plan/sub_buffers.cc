@@ -18,8 +18,9 @@ class Finder {
 
   SubBuffers Run();
 
-  // A slice is contiguous if the result has size 1 in all dims before the last partial dim. A result smaller
-  // than half of the operand is copied, so that it does not extend the operand's live range.
+  // A slice is contiguous if the result has size 1 in all dims before the last partial dim. If all slices of
+  // the operand together are smaller than half of it, they are copied, so that they do not extend its live
+  // range.
   bool Slice(const Step& step) {
     const std::vector<int64_t>&x = b_.shapes[step.in[0]], &y = b_.shapes[step.out[0]];
     const AttrValue *start = FindAttr(step.attrs, "start"), *stride = FindAttr(step.attrs, "step");
@@ -32,7 +33,7 @@ class Finder {
       at += static_cast<uint64_t>(Number(start->list[d])) * ElementsPerEntry(x, d);
       whole = whole && x[d] == y[d];
     }
-    return 2 * Bytes(step.out[0]) >= Bytes(step.in[0]) &&
+    return 2 * sliced_[l_.Root(step.in[0])] >= Bytes(step.in[0]) &&
            PlaceInOperand(step, at * SizeOf(TypeOf(step.in[0])));
   }
   bool Split(const Step& step) { return IsOuter(step, step.in[0]) && PlaceInOperand(step, 0); }
@@ -49,6 +50,12 @@ class Finder {
   }
 
  private:
+  // Adds the bytes of each slice to those of its operand.
+  void CountSlices() {
+    sliced_.assign(l_.values.size(), 0);
+    for (const Step& step : l_.steps)
+      if (OpName(*step.op) == "slice") sliced_[l_.Root(step.in[0])] += Bytes(step.out[0]);
+  }
   DType TypeOf(uint32_t v) const { return l_.values[v].type.dtype; }
   uint64_t Bytes(uint32_t v) const { return BytesOf(l_, b_, v); }
   int64_t Number(Dim d) const { return IsSymbolic(d) ? l_.dims.Evaluate(d, b_.symbols).value_or(0) : d; }
@@ -92,6 +99,7 @@ class Finder {
   const std::vector<Storage>& storage_;
   const std::vector<bool>& placed_;
   SubBuffers sub_buffers_;
+  std::vector<uint64_t> sliced_;  // by root: bytes of all slices of it
 };
 
 struct Kind {
@@ -101,6 +109,7 @@ struct Kind {
 constexpr Kind kKinds[] = {{"slice", &Finder::Slice}, {"split", &Finder::Split}, {"concat", &Finder::Concat}};
 
 SubBuffers Finder::Run() {
+  CountSlices();
   bool any = false;
   for (size_t s = 0; s < l_.steps.size(); s++) {
     const std::string_view op = OpName(*l_.steps[s].op);
