@@ -18,7 +18,8 @@ def draw(*shape):
     return rng.standard_normal(shape).astype(np.float32)
 def close(got, want, depth):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6 * depth ** 0.5)
-for m, k, n in ((1, 700, 900), (3, 900, 517), (97, 130, 70), (200, 33, 190), (1000, 65, 9), (9, 65, 1000), (64, 5000, 64), (2000, 16, 17)):
+for m, k, n in ((1, 700, 900), (3, 900, 517), (97, 130, 70), (200, 33, 190), (1000, 65, 9), (9, 65, 1000), (64, 5000, 64), (2000, 16, 17),
+                (1, 2051, 403), (16, 70, 130), (20, 40, 70)):
     a, b, shift = draw(m, k), draw(k, n), draw(n)
     want = a.astype(np.float64) @ b
     for ta in (0, 1):
@@ -36,6 +37,12 @@ entry main = @main (a, b, s) -> (_)
 '''
     session = context.parse(text).session("cpu")
     close(np.array(session.prepare().run(a, b, shift)[0]), np.maximum(want + shift, 0), k)
+for k, n in ((1, 512), (7, 330), (130, 403), (1027, 99), (2051, 101)):
+    # small products are those of the own loops: one row by b in place, and by b packed as a constant, have the same bits
+    a, b = draw(1, k), draw(k, n)
+    known = f'const b: f32[{{k}}, {{n}}] = hex"{{b.tobytes().hex()}}"'
+    text = f'keel 1\\n{{known}}\\nfn @main(a: f32[1, {{k}}]) -> f32[1, {{n}}] {{{{\\n  return matmul(a, b)\\n}}}}\\nentry main = @main (a) -> (_)\\n'
+    np.testing.assert_array_equal(np.array(context.parse(text).session("cpu").prepare().run(a)[0]), context.apply("cpu", "matmul", a, b))
 a, b = draw(6, 5, 90, 70), draw(5, 70, 110)
 close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 70)
 for kind in ("i4", "u4", "i8", "f4", "f8"):

@@ -96,6 +96,18 @@ void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t en
     w.op->multiply(x, w.constant.get() + p * bytes, w.op->panel, s.m, s.n, s.k, p, c);
 }
 
+// One row by panels [begin, end) of b, as far as they are whole; returns the first of the others.
+int64_t MultiplyInPlace(const OwnMatmul& w, const keel_call* call, int64_t begin, int64_t end) {
+  const MatmulShape& s = w.s;
+  if (w.op->row == nullptr) return begin;
+  const Matrix x = {In<char>(call, 0), s.ta ? 1 : s.k, s.ta ? s.m : 1};
+  for (; begin + kTogether <= end && w.AsIs(begin + kTogether - 1); begin += kTogether) {
+    const int64_t at = begin * w.op->panel * w.op->size;
+    w.op->row(x, In<char>(call, 1) + at, s.n, s.k, Out<char>(call, 0) + at);
+  }
+  return begin;
+}
+
 keel_rc RunOwn(const keel_call* call) {
   const OwnMatmul& w = State<OwnMatmul>(call);
   const MatmulShape& s = w.s;
@@ -120,6 +132,7 @@ keel_rc RunOwn(const keel_call* call) {
   const int64_t parts = (s.m + kRows - 1) / kRows, units = s.Batches() * parts * panels;
   ParallelFor(call, units, std::min(s.m, kRows) * s.k * w.op->panel / 16, [&](int64_t begin, int64_t end) {
     if (units == panels && packed == w.constant.get()) return MultiplyPanels(w, a, begin, end, c);
+    if (units == panels && s.m == 1 && w.as_is) begin = MultiplyInPlace(w, call, begin, end);
     for (int64_t u = begin; u < end; u++) {
       const int64_t batch = u / panels / parts, p = rows_outside ? u % panels : u / parts % panels;
       const int64_t first = (rows_outside ? u / panels % parts : u % parts) * kRows;
