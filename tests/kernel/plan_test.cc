@@ -102,7 +102,8 @@ TEST_F(PlanTest, ChainsReuseMemoryAndConstantsAreFolded) {
   EXPECT_LE(std::stoll(report.substr(arena + 14)), 2 * 4096);
 }
 
-// A carried value and an entry change; a captured constant does not, so bodies fold what they compute from it.
+// A carried value and an entry change; a captured constant does not, so bodies fold what they compute from
+// it.
 TEST_F(PlanTest, BodiesFoldCapturedConstants) {
   Parse(
       "const k: f32[2] = [1.0, 2.0]\nfn @main(x: f32[2], n: i32[], s: f32[3, 2], p: bool[]) -> f32[2] {\n"
@@ -128,7 +129,8 @@ TEST_F(PlanTest, BodiesFoldCapturedConstants) {
     *reinterpret_cast<bool*>(p->data()) = yes;
     auto got = Run(**plan, {Floats({2}, {3, 5}), n, Floats({3, 2}, {1, 2, 3, 4, 5, 6}), p});
     ASSERT_TRUE(got.ok()) << got.status();
-    EXPECT_EQ(*got, yes ? (std::vector<float>{-3 + 10 + 2 + 3, -40 + 14 + 4 + 6}) : (std::vector<float>{4, 8}));
+    EXPECT_EQ(*got,
+              yes ? (std::vector<float>{-3 + 10 + 2 + 3, -40 + 14 + 4 + 6}) : (std::vector<float>{4, 8}));
   }
 }
 

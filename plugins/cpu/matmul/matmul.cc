@@ -86,8 +86,8 @@ const char* Left(const keel_call* call, const OwnMatmul& w) {
   return to;
 }
 
-// Panels of a constant matrix by a few rows, of which a loop may compute many products: the general way to find
-// a panel's operands would take a tenth of the time of 1x128x512.
+// Panels of a constant matrix by a few rows, of which a loop may compute many products: the general way to
+// find a panel's operands would take a tenth of the time of 1x128x512.
 void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t end, char* c) {
   const MatmulShape& s = w.s;
   const Matrix x = {a, s.ta ? 1 : s.k, s.ta ? s.m : 1};
