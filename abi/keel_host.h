@@ -216,8 +216,15 @@ typedef struct keel_host {
   keel_rc (*edit_rule)(keel_edit* edit, const char* rule);
   /* Makes the graph an entry: sessions find it by this name. KEEL_EXISTS: the name is taken. */
   keel_rc (*edit_entry)(keel_edit* edit, const char* name);
+
+  /* ---- in import, save and a pass */
+  /* Texts are valid until the next call of one of the two. NULL: there is no such dim or value. */
+  /* A dim as a number or an expression: "2*b+1"; operators + - * // max(a,b) min(a,b) ( ). */
+  KEEL_NULLABLE const char* (*dim_text)(keel_edit* edit, keel_dim dim);
+  /* The value's name, made by Keel if it has none. */
+  KEEL_NULLABLE const char* (*value_name)(keel_edit* edit, keel_value value);
 } keel_host;
-KEEL_SEALED(keel_host, edit_entry);
+KEEL_SEALED(keel_host, value_name);
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* ---- importers: other formats into a Keel module */
+/* ---- importers: other formats into a Keel module, and back */
 typedef struct keel_source { /* a file, mapped read-only for the call, and longer if it is retained */
   uint32_t struct_size, reserved;
   const char* path; /* for messages and for files next to it; "" if it came from memory */
@@ -30,6 +30,17 @@ typedef struct keel_source { /* a file, mapped read-only for the call, and longe
   uint64_t n_fixed;
 } keel_source;
 KEEL_SEALED(keel_source, n_fixed);
+typedef struct keel_sink { /* a graph to save: its values in the order of the entry; and the new file */
+  uint32_t struct_size, n_params, n_results, reserved;
+  const char* path; /* of the finished file, for messages */
+  const keel_value* params KEEL_COUNT(n_params);
+  const char* const* param_names KEEL_COUNT(n_params);
+  const keel_value* results KEEL_COUNT(n_results); /* a value may be listed more than once */
+  const char* const* result_names KEEL_COUNT(n_results);
+  /* Appends bytes, on the thread of save. A failure has its message; save passes its code on. */
+  keel_rc (*write)(const struct keel_sink* sink, const void* bytes KEEL_COUNT(size), uint64_t size);
+} keel_sink;
+KEEL_SEALED(keel_sink, write);
 typedef struct keel_importer {
   const char* name;       /* "onnx" */
   const char* extensions; /* "onnx pb"; they decide if probe does not */
@@ -37,8 +48,14 @@ typedef struct keel_importer {
   int32_t (*probe)(const uint8_t* data KEEL_COUNT(size), uint64_t size);
   keel_rc (*import)(const keel_host* host, const keel_source* source,
                     const keel_kv* options KEEL_COUNT(n_options), uint32_t n_options, keel_edit* edit);
+  /* Ops with a body that save takes as they are, blanks between; NULL: none. It gets the bodies of others. */
+  KEEL_NULLABLE const char* composites;
+  /* Writes a graph as a file with one of the endings in `extensions`; NULL: cannot. edit: for members that
+   * only read; it has no call, and variables that it never writes are constants. The file appears once save
+   * has succeeded. */
+  KEEL_NULLABLE keel_rc (*save)(const keel_host* host, keel_edit* edit, const keel_sink* sink);
 } keel_importer;
-KEEL_SEALED(keel_importer, import);
+KEEL_SEALED(keel_importer, save);
 
 /* ---- passes: rewrite a graph into an equivalent graph that is faster or smaller */
 enum keel_phase { KEEL_PHASE_CANON = 100, KEEL_PHASE_PLACED = 200, KEEL_PHASE_LOWER = 300 };

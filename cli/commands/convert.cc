@@ -1,4 +1,5 @@
-// convert.cc: `keel convert IN OUT`: an importable file or text to a Keel file, or either to text.
+// convert.cc: `keel convert IN OUT`: an importable file or text to a Keel file, or any of them to text or
+// ONNX.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -26,7 +27,8 @@ void in_and_out(Flags& flags, Args& a) {
   flags.add("in", a.file, "the file to convert; -: stdin")
       .required()
       .add("out", convert_flags.out_file,
-           "the file to write; .txt, .keelt: text; .dot, .svg: a drawing; -: stdout")
+           "the file to write; .txt, .keelt: text; .onnx: an ONNX model of one entry; .dot, .svg: a drawing; "
+           "-: stdout")
       .required();
 }
 
@@ -80,7 +82,7 @@ int convert_command(const Args& args) {
   else
     refuse_unused(model, given);
   progress.say("writing " + convert_flags.out_file);
-  save_model(args, convert_flags.out_file, model);
+  save_model(context, args, convert_flags.out_file, model);
   progress.done();
   if (convert_flags.out_file == "-") return kOk;
   uint64_t bytes = file_size(convert_flags.out_file);
@@ -90,6 +92,7 @@ int convert_command(const Args& args) {
                 {"out", convert_flags.out_file},
                 {"form", form == Form::kKeel   ? "keel"
                          : form == Form::kText ? "text"
+                         : form == Form::kOnnx ? "onnx"
                          : form == Form::kDot  ? "dot"
                                                : "svg"},
                 {"bytes", bytes},
@@ -100,11 +103,10 @@ int convert_command(const Args& args) {
   return kOk;
 }
 
-const Command kConvert("convert",
-                       "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text",
-                       {in_and_out, input_flags, device_flag, entry_flag, text_flag, case_flags,
-                        tolerance_flags},
-                       convert_command);
+const Command kConvert(
+    "convert", "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text or ONNX",
+    {in_and_out, input_flags, device_flag, entry_flag, text_flag, case_flags, tolerance_flags},
+    convert_command);
 
 }  // namespace
 }  // namespace cli

@@ -129,7 +129,7 @@ int grad_command(const Args& args) {
   if (args.output.empty())
     text = args.json ? model.module.text() : model.module.outline();
   else
-    save_model(args, args.output, model);
+    save_model(context, args, args.output, model);
   report(args, of, wanted, text);
   return kOk;
 }

@@ -104,7 +104,7 @@ int optimize_command(const Args& args) {
     text = changed_lines(before, model.module.outline());
   else if (args.output.empty())
     text = args.json ? model.module.text() : model.module.outline();
-  if (!args.output.empty()) save_model(args, args.output, model);
+  if (!args.output.empty()) save_model(context, args, args.output, model);
   if (args.json) {
     Json json{{"schema", "keel.optimize/1"}, {"device", device}};
     json.update(report);

@@ -21,7 +21,8 @@ struct Extension {
   Form form;
 };
 constexpr Extension kExtensions[] = {{".keel", Form::kKeel}, {".txt", Form::kText}, {".keelt", Form::kText},
-                                     {".dot", Form::kDot},   {".gv", Form::kDot},   {".svg", Form::kSvg}};
+                                     {".dot", Form::kDot},   {".gv", Form::kDot},   {".svg", Form::kSvg},
+                                     {".onnx", Form::kOnnx}};
 
 // ".onnx" of "a/b.onnx"; "" if there is none, as in "model", "model-1.0" and ".hidden".
 std::string extension_of(const std::string& path) {
@@ -69,11 +70,24 @@ std::string keel_bytes(const Model& model) {
   return read_file(folder + "/model.keel");
 }
 
+// Without the plugin, libkeel would write a Keel file under this name.
+void save_onnx(const keel::Context& context, const Args& args, const std::string& path, const Model& model) {
+  const Json importers = facts(context, "importers");
+  if (std::none_of(importers.begin(), importers.end(),
+                   [](const Json& i) { return i.at("name") == "onnx" && i.at("saves") == true; }))
+    throw Fail(kBadFile, path + ": no plugin writes ONNX models", "keel doctor shows the plugins found");
+  const Entry& entry = pick_entry(model, args.entry);
+  if (model.entries.size() == 1) return model.module.save(path);
+  keel::Module alone(context);
+  alone.link(model.module, entry.name, entry.name);
+  alone.save(path);
+}
+
 }  // namespace
 
 Form model_form(const Args& args, const std::string& path) {
   std::optional<Form> form =
-      form_of(path, "models are .keel files, text (.txt, .keelt) or drawings (.dot, .svg)");
+      form_of(path, "models are .keel files, text (.txt, .keelt), ONNX (.onnx) or drawings (.dot, .svg)");
   if (args.text && form && *form != Form::kText)
     refuse(path, "text under that name", "text files end in .txt or .keelt");
   return args.text ? Form::kText : form.value_or(Form::kKeel);
@@ -106,7 +120,7 @@ void refuse_other_than_json(const std::string& path) {
 }
 
 const char* form_name(Form form) {
-  constexpr const char* kNames[] = {"Keel file", "text", "drawing", "drawing"};
+  constexpr const char* kNames[] = {"Keel file", "text", "drawing", "drawing", "ONNX model"};
   return kNames[static_cast<size_t>(form)];
 }
 
@@ -124,7 +138,7 @@ void refuse_overwrite(const Args& args, const std::string& path) {
   }
 }
 
-void save_model(const Args& args, const std::string& path, const Model& model) {
+void save_model(const keel::Context& context, const Args& args, const std::string& path, const Model& model) {
   refuse_overwrite(args, path);
   at(Stage::kFile, [&] {
     switch (model_form(args, path)) {
@@ -136,6 +150,8 @@ void save_model(const Args& args, const std::string& path, const Model& model) {
         return write_output(path, to_dot(read_graphs(model.module.outline())));
       case Form::kSvg:
         return write_output(path, to_svg(to_dot(read_graphs(model.module.outline()))));
+      case Form::kOnnx:
+        return save_onnx(context, args, path, model);
     }
   });
 }

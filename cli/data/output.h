@@ -8,7 +8,7 @@
 
 namespace cli {
 
-enum class Form { kKeel, kText, kDot, kSvg };
+enum class Form { kKeel, kText, kDot, kSvg, kOnnx };
 
 // The format of a model, by --text and the file name. An extension of another format is a usage error that
 // lists the valid ones.
@@ -23,7 +23,8 @@ const char* form_name(Form form);  // "Keel file"
 // Refuses to overwrite a file that the command reads: the model, a checkpoint, an input array.
 void refuse_overwrite(const Args& args, const std::string& path);
 
-void save_model(const Args& args, const std::string& path, const Model& model);
+// ONNX takes one entry: that of --entry, or the only one.
+void save_model(const keel::Context& context, const Args& args, const std::string& path, const Model& model);
 // To a file, or to stdout if the name is "-".
 void write_output(const std::string& path, std::string_view bytes);
 

@@ -4,6 +4,7 @@
 #include "kernel/api/handles.h"
 #include "kernel/language/graph/constant.h"
 #include "kernel/language/graph/signature.h"
+#include "kernel/runtime/pass/save_as.h"
 #include "kernel/runtime/plugin/host.h"
 
 using namespace keel;
@@ -120,7 +121,7 @@ keel_rc keel_module_import(keel_context* c, const char* path, const keel_kv* opt
 
 keel_rc keel_module_save(keel_module* m, const char* path, keel_error** err) {
   return GuardModule(m, err, "module path", {m, path},
-                     [&](Module& module) { return SaveFile(module, path); });
+                     [&](Module& module) { return SaveAs(m->state->context->registry, module, path); });
 }
 
 keel_rc keel_module_report(keel_module* m, const char* what, keel_text** out, keel_error** err) {

@@ -42,6 +42,7 @@ void ReportImporters(Context& c, Json& json) {
     const auto& [plugin, importer] = of;
     Text(json, "name", importer->name);
     Text(json, "extensions", importer->extensions ? importer->extensions : "");
+    json.Key("saves").Bool(importer->save);
     Text(json, "plugin", plugin->name);
   });
 }

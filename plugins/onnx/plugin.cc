@@ -1,7 +1,8 @@
-// plugin.cc: registers one importer, for .onnx files.
+// plugin.cc: registers one importer, for .onnx files, which also saves them.
 #include <new>
 #include <stdexcept>
 
+#include "plugins/onnx/export/save.h"
 #include "plugins/onnx/import/importer.h"
 #include "plugins/onnx/model/wire.h"
 
@@ -23,15 +24,15 @@ int32_t probe(const uint8_t* data, uint64_t size) {
   return ir_version && graph ? 90 : 0;
 }
 
-keel_rc import(const keel_host* host, const keel_source* source, const keel_kv* options, uint32_t n_options,
-               keel_edit* edit) {
+template <class Work>
+keel_rc guarded(const keel_host* host, const char* no_memory, Work work) {
   try {
-    Importer(host, source, {options, n_options}, edit).run();
+    work();
     return KEEL_OK;
   } catch (const Failure& f) {
     return f.text.empty() ? f.rc : host->fail(f.rc, f.text.c_str());
   } catch (const std::bad_alloc&) {
-    return host->fail(KEEL_OOM, "out of memory while importing an ONNX model");
+    return host->fail(KEEL_OOM, no_memory);
   } catch (const std::out_of_range&) {
     return host->fail(KEEL_INVALID, "a node of the ONNX model has too few list entries");
   } catch (const std::exception& e) {
@@ -39,11 +40,23 @@ keel_rc import(const keel_host* host, const keel_source* source, const keel_kv* 
   }
 }
 
-const keel_importer kImporters[] = {{"onnx", "onnx", probe, import}};
+keel_rc import(const keel_host* host, const keel_source* source, const keel_kv* options, uint32_t n_options,
+               keel_edit* edit) {
+  return guarded(host, "out of memory while importing an ONNX model", [&] {
+    Importer(host, source, {options, n_options}, edit).run();
+  });
+}
+
+keel_rc save(const keel_host* host, keel_edit* edit, const keel_sink* sink) {
+  return guarded(host, "out of memory while writing an ONNX model",
+                 [&] { onnx_export::save(host, edit, sink); });
+}
+
+const keel_importer kImporters[] = {{"onnx", "onnx", probe, import, onnx_export::kComposites, save}};
 const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
                              "onnx",
                              "0.1.0",
-                             "reads ONNX models, opsets 1 to 28",
+                             "reads ONNX models, opsets 1 to 28, and writes them",
                              nullptr,
                              nullptr,
                              0,

@@ -50,3 +50,25 @@ def test_damaged_onnx_files_are_refused(keel, importer, reshape, tmp_path):
         except AssertionError as wrong:  # a truncated file may be a valid smaller model that lacks a value or an op
             error = str(wrong).split("exit ")[1].split(",")[0]
         assert error in (None, "0", "2", "5")
+
+
+ENTRIES = """keel 1
+
+fn @double(x: f32[n]) { return x * 2 }
+fn @noise(x: f32[n]) { return x + cast(random(1){dims=[n]}){to=f32} }
+
+entry double = @double (x) -> (y)
+entry noise = @noise
+"""
+
+
+def test_a_graph_becomes_an_onnx_model_that_runs_again(keel, importer, tmp_path):
+    (tmp_path / "two.keelt").write_text(ENTRIES)
+    assert "--entry" in keel("convert", "two.keelt", "m.onnx", code=2).err
+    assert "wrote m.onnx (ONNX model, " in keel("convert", "two.keelt", "m.onnx", "--entry", "double").out
+    onnx.checker.check_model(onnx.load(tmp_path / "m.onnx"), full_check=True)
+    assert json.loads(keel("run", "m.onnx", "-i", "x=1,2,3", "--json").out)["outputs"]["y"]["data"] == [2, 4, 6]
+    assert json.loads(keel("convert", "m.onnx", "n.onnx", "--json").out)["form"] == "onnx"
+    before = (tmp_path / "m.onnx").read_bytes()
+    assert "random: ONNX has no generator" in keel("convert", "two.keelt", "m.onnx", "--entry", "noise", code=5).err
+    assert (tmp_path / "m.onnx").read_bytes() == before

@@ -20,12 +20,12 @@ entry main = @main (x) -> (y)
 
 
 @pytest.mark.parametrize("arguments, word", [
-    (["convert", "g.txt", "m.onnx"], ".onnx"),
+    (["convert", "g.txt", "m.pb"], ".onnx"),
     (["convert", "g.txt", "m.PNG"], ".png"),
     (["convert", "g.txt", "m.html"], ".html"),
     (["convert", "g.txt", "m.npz"], ".keel"),
     (["convert", "g.txt", "m.keel", "--text"], ".txt"),
-    (["optimize", "g.txt", "-o", "m.onnx"], ".onnx"),
+    (["optimize", "g.txt", "-o", "m.pt"], ".onnx"),
     (["grad", "g.txt", "-o", "m.pb"], ".pb"),
     (["dump", "g.txt", "-o", "m.keel"], ".txt"),
     (["dump", "g.txt", "-o", "m.json"], ".txt"),

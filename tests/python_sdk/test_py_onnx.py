@@ -136,3 +136,41 @@ def test_a_single_node_is_run():
     np.testing.assert_array_equal(backend.run_node(old, [X], opset_version=11)[0], X.sum(1))
     with pytest.raises(keel.UnimplementedError):
         backend.run_node(helper.make_node("Multinomial", ["x"], ["y"]), [np.eye(2, dtype="f4")])
+
+
+def test_a_function_is_written_as_a_model(tmp_path, device):
+    weights = keel.Variable(W)
+
+    @keel.function
+    def f(x):
+        if keel.reduce_sum(x) > 0:
+            return keel.relu(x @ weights)
+        return keel.zeros((x.shape[0], 2))
+
+    path = tmp_path / "f.onnx"
+    keel.onnx.save(path, f.concrete(X))
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    again = keel.from_onnx(path)
+    np.testing.assert_array_equal(again(X), np.maximum(X @ W, 0))
+    np.testing.assert_array_equal(again(-X), np.zeros((1, 2)))
+
+
+def test_one_entry_is_written(tmp_path):
+    f = keel.function(lambda x: x * 2)
+    g = keel.function(lambda x: x + 1)
+    both = keel.join(f=f.concrete(X), g=g.concrete(X))
+    with pytest.raises(keel.NotFoundError, match="holds one entry"):
+        keel.onnx.save(tmp_path / "m.onnx", both)
+    keel.onnx.save(tmp_path / "m.onnx", both, entry="g")
+    np.testing.assert_array_equal(keel.from_onnx(tmp_path / "m.onnx")(X), X + 1)
+
+
+def test_what_cannot_be_written(tmp_path):
+    f = keel.function(lambda x: x * 2)
+    with pytest.raises(TypeError, match=r"f\.concrete\(x\)"):
+        keel.onnx.save(tmp_path / "m.onnx", f)
+    with pytest.raises(keel.InvalidError, match="ends in .onnx"):
+        keel.onnx.save(tmp_path / "m.pb", f.concrete(X))
+    with pytest.raises(keel.NotFoundError, match="no entry 'h'"):
+        keel.onnx.save(tmp_path / "m.onnx", f.concrete(X), entry="h")
+    assert list(tmp_path.iterdir()) == []

@@ -213,7 +213,7 @@ absl::StatusOr<std::unique_ptr<Module>> LoadBytes(const uint8_t* data, uint64_t 
                                                   std::shared_ptr<const void> owner,
                                                   std::shared_ptr<Catalogue>);
 absl::StatusOr<std::unique_ptr<Module>> LoadFile(const std::string& path, std::shared_ptr<Catalogue>);
-// Atomic: temporary file, fsync, rename, fsync of the folder.
+// Atomic (temp_file.h).
 absl::Status SaveFile(const Module&, const std::string& path);
 
 // file_map.cc: a file mapped read-only.

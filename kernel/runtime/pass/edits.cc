@@ -184,6 +184,7 @@ absl::Status Rewrite::ReplaceUses(ValueId old_value, ValueId new_value) {
 }
 
 absl::Status Rewrite::Eval(NodeId n) {
+  RETURN_IF_ERROR(CheckWrites());
   RETURN_IF_ERROR(CheckAlive(n));
   const Node& node = graph_->nodes[n];
   if (HasAnyEffect(*graph_, node)) return Precondition("a node with an effect cannot be evaluated");

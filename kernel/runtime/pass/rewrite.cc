@@ -38,6 +38,11 @@ Rewrite::~Rewrite() {
   module_->DropConstants(constants_);
 }
 
+const std::string& Rewrite::DeviceName() {
+  static const std::string kNone;
+  return target_.device ? target_.device->name() : kNone;
+}
+
 std::span<const NodeId> Rewrite::Nodes() {
   if (order_known_) return order_;
   order_.clear();
@@ -142,7 +147,7 @@ const keel_node* Rewrite::ViewNode(NodeId n) {
 }
 
 bool Rewrite::Supported(NodeId n) {
-  if (!Alive(n)) return false;
+  if (!Alive(n) || !target_.device) return false;
   const Node& node = graph_->nodes[n];
   if (Has(*node.op, Trait::kAlias)) return true;  // free
   if (IsControl(*node.op)) return false;          // the kernel runs it

@@ -36,7 +36,7 @@ std::string KnownName(const Graph& graph, ValueId v);
 using EvalNode = std::function<absl::StatusOr<std::vector<Constant>>(const Graph& graph, NodeId node)>;
 
 struct PassTarget {
-  Device* device;
+  Device* device;  // null: none, for a locked Rewrite
   EvalNode eval;
 };
 
@@ -52,13 +52,14 @@ class Rewrite : public Rewriter {
   // graph, so work may stop after any edit.
   uint64_t edits() const { return edits_; }  // without undone ones
   void Allow(uint64_t edits) { allowed_ = edits; }
+  void Lock() { read_only_ = true; }         // edits are refused
   bool stopped() const { return stopped_; }  // an edit was refused because of Allow
   bool touched() const { return copy_; }     // a private copy exists, even if all edits were undone
   bool exhausted() const { return edit_.rewriter != this; }  // out of memory in the middle of an edit
   absl::StatusOr<PassGraph> Finish();                        // the verified result; call once
   std::string Diff() const;                                  // the edits as lines with + and -
 
-  const std::string& DeviceName() override { return target_.device->name(); }
+  const std::string& DeviceName() override;
   std::span<const NodeId> Nodes() override;
   const Node* Find(NodeId node) override { return Alive(node) ? &graph_->nodes[node] : nullptr; }
   const keel_node* ViewNode(NodeId node) override;

@@ -36,6 +36,18 @@ int32_t DimCompare(Edit* e, keel_dim a, keel_dim b) {
   return static_cast<int32_t>(e->module->dims.Compare(a, b));
 }
 
+const char* DimText(Edit* e, keel_dim dim) {
+  if (!e->module->dims.Contains(dim)) return nullptr;
+  e->text = e->module->dims.Print(dim);
+  return e->text.c_str();
+}
+
+const char* ValueName(Edit* e, keel_value value) {
+  if (value >= e->graph->values.size()) return nullptr;
+  e->text = e->graph->ValueName(value);
+  return e->text.c_str();
+}
+
 // For members that only importers may call: a pass must not change parameters, results and metadata.
 keel_rc OnlyForImporters(const char* member) {
   return HostFail(Error(absl::StatusCode::kFailedPrecondition, member, ": a pass may not call this"));
@@ -128,13 +140,6 @@ keel_rc AddEntry(Edit* e, const char* name) {
   return e->graphs ? HostFail(e->module->AddEntry(name, e->graph)) : OnlyForImporters("edit_entry");
 }
 
-bool HasExtension(const keel_importer& importer, const std::string& path) {
-  std::string extension = std::filesystem::path(path).extension().string();
-  if (extension.empty() || !importer.extensions) return false;
-  std::vector<std::string> known = absl::StrSplit(importer.extensions, ' ');
-  return std::count(known.begin(), known.end(), extension.substr(1)) > 0;
-}
-
 // Selects the importer with the highest probe score. A matching file extension adds 50.
 absl::StatusOr<std::pair<const Plugin*, const keel_importer*>> Choose(Registry& registry,
                                                                       const std::string& path,
@@ -167,6 +172,13 @@ void DropSource(void* kept) { delete static_cast<std::shared_ptr<const void>*>(k
 
 }  // namespace
 
+bool HasExtension(const keel_importer& importer, const std::string& path) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  if (extension.empty() || !importer.extensions) return false;
+  std::vector<std::string> known = absl::StrSplit(importer.extensions, ' ');
+  return std::count(known.begin(), known.end(), extension.substr(1)) > 0;
+}
+
 void FillEditMembers(keel_host* t) {
   t->dim_symbol = Guarded<DimSymbol>;
   t->dim_op = Guarded<DimOp>;
@@ -181,6 +193,8 @@ void FillEditMembers(keel_host* t) {
   t->edit_variable = Guarded<NewVariable>;
   t->edit_rule = Guarded<AddRule>;
   t->edit_entry = Guarded<AddEntry>;
+  t->dim_text = Guarded<DimText, nullptr>;
+  t->value_name = Guarded<ValueName, nullptr>;
 }
 
 absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std::string& path,

@@ -50,6 +50,7 @@ class HostCall {
   bool no_memory_ = false;  // not even for the message
 };
 
+bool HasExtension(const keel_importer& importer, const std::string& path);
 // Imports a file with the best importer.
 absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std::string& path,
                                                    std::span<const keel_kv> options,
@@ -103,6 +104,7 @@ struct keel_edit {
   // In an import: the file, and the edits of all graphs of the module.
   const keel::FileMap* source = nullptr;
   std::forward_list<keel_edit>* graphs = nullptr;
+  std::string text{};  // the last result of dim_text or value_name
 };
 namespace keel {
 void FillEditMembers(keel_host* table);        // edit.cc

@@ -101,9 +101,10 @@ absl::Status ReadImporters(const keel_plugin& t, Plugin* plugin) {
   RETURN_IF_ERROR(
       CheckRows("importers", t.importers, t.n_importers, t.importer_stride, KEEL_END(keel_importer, import)));
   for (uint32_t i = 0; i < t.n_importers; i++) {
-    plugin->importers.push_back(Row(t.importers, t.importer_stride, i));
-    if (!plugin->importers.back().name || !plugin->importers.back().import)
-      return Invalid("importer ", i, " has no name or no import function");
+    keel_importer& row = plugin->importers.emplace_back();  // members missing in the plugin's row are zero
+    std::memcpy(&row, &Row(t.importers, t.importer_stride, i),
+                std::min<size_t>(t.importer_stride, sizeof row));
+    if (!row.name || !row.import) return Invalid("importer ", i, " has no name or no import function");
   }
   return absl::OkStatus();
 }

@@ -1,14 +1,17 @@
-"""ONNX models as Keel modules, through the importer plugin, without the packages onnx and protobuf.
+"""ONNX models as Keel modules and back, through the plugin onnx, without the packages onnx and protobuf.
 
     model = keel.from_onnx("model.onnx")             # or the file's bytes, or an onnx.ModelProto
     y = model(x)                                     # positional inputs, or by the names of the model
     keel.save("model.keel", model)
+    keel.onnx.save("f.onnx", f.concrete(x))
 
 keel.onnx.backend is the interface for ONNX's tests and tools.
 """
+import json
 import os
 
 from .. import _keel
+from ..errors import InvalidError, NotFoundError
 from ..session import import_file
 
 
@@ -34,6 +37,25 @@ def from_onnx(model, fixed=None, device=None, **options):
         raise TypeError(f"an ONNX model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
     module.device = device
     return module
+
+
+def save(path, module, entry=None):
+    """Writes an entry of a keel.Module, such as f.concrete(x), as an ONNX model. entry: its name (default: the only one).
+
+    Atomic. Variables become constants of their present values. Raises UnimplementedError with all ops that ONNX does not have,
+    NotFoundError if the entry must be named.
+    """
+    path = os.fsdecode(path)
+    if not isinstance(module, _keel.Module):
+        raise TypeError(f"keel.onnx.save takes a path and a keel.Module, such as f.concrete(x); got {module!r}")
+    if not path.endswith(".onnx"):
+        raise InvalidError(f"{path}: the name of an ONNX model ends in .onnx")
+    if not any(i["name"] == "onnx" and i["saves"] for i in json.loads(_keel.report("importers"))):
+        raise NotFoundError("no plugin writes ONNX models: `keel doctor` shows the plugins found")
+    if entry is not None:
+        whole, module = module, _keel.new_module()
+        module._link(whole, entry, entry)
+    module.save(path)
 
 
 def _import_bytes(data, fixed, options):

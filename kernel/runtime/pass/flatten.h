@@ -1,0 +1,20 @@
+// flatten.h: a graph for a plugin that saves it in another format: without calls, and with the bodies of the
+// ops that the format lacks.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "kernel/language/graph/graph.h"
+
+namespace keel {
+
+struct Flat {
+  std::shared_ptr<Module> module;  // shares the constants of the original
+  const Graph* graph;
+};
+// whole: ops with a body that stay, blanks between. Variables that the graph never writes become constants of
+// their present values. Keeps nodes that the results or effects need.
+absl::StatusOr<Flat> Flatten(const Graph& graph, std::string_view whole);
+
+}  // namespace keel

@@ -1,0 +1,77 @@
+#include "kernel/runtime/pass/save_as.h"
+
+#include "kernel/language/graph/node_effects.h"
+#include "kernel/language/graph/temp_file.h"
+#include "kernel/runtime/pass/flatten.h"
+#include "kernel/runtime/pass/rewrite.h"
+
+namespace keel {
+namespace {
+
+struct Sink : keel_sink {
+  TempFile* file;
+  bool opened;
+};
+
+// The file is created only now, after the plugin has found that it can write the graph.
+absl::Status Append(Sink& sink, const void* bytes, uint64_t size) {
+  if (!sink.opened) RETURN_IF_ERROR(sink.file->Open());
+  sink.opened = true;
+  return sink.file->Write(bytes, size);
+}
+
+keel_rc Write(const keel_sink* sink, const void* bytes, uint64_t size) {
+  return HostFail(Append(const_cast<Sink&>(static_cast<const Sink&>(*sink)), bytes, size));
+}
+
+// Values of the graph with their names, as lists for C.
+struct Ports {
+  std::vector<std::string> names;
+  std::vector<const char*> c_names;
+  explicit Ports(std::vector<std::string> all) : names(std::move(all)) {
+    for (const std::string& name : names) c_names.push_back(name.c_str());
+  }
+};
+
+absl::Status Run(const Plugin& plugin, const keel_importer& format, const Module& module,
+                 const std::string& path) {
+  absl::StatusOr<const Entry*> entry = module.FindEntry("");
+  if (!entry.ok())
+    return Annotate(Reword(entry.status(), absl::StrCat(path, ": a file of the format ", format.name,
+                                                        " holds one entry; ", entry.status().message())),
+                    kErrorHint, "save a module of one entry: keel convert --entry, keel_module_link");
+  const Graph& original = *module.graphs[(*entry)->graph];
+  ASSIGN_OR_RETURN(Flat flat, Flatten(original, format.composites ? format.composites : ""));
+  const Graph& graph = *flat.graph;
+  std::vector<std::string> params, results;
+  for (ValueId v : original.params) params.push_back(original.ValueName(v));
+  for (size_t i = 0; i < original.results.size(); i++)
+    results.push_back(original.result_names[i].empty() ? original.ValueName(original.results[i])
+                                                       : original.result_names[i]);
+  Ports in(std::move(params)), out(std::move(results));
+  TempFile file(path);
+  Sink sink{{sizeof(keel_sink), static_cast<uint32_t>(graph.params.size()),
+             static_cast<uint32_t>(graph.results.size()), 0, path.c_str(), graph.params.data(),
+             in.c_names.data(), graph.results.data(), out.c_names.data(), Guarded<Write>},
+            &file,
+            false};
+  Rewrite reader(
+      {flat.module, flat.graph, graph.params, graph.results, graph.result_names, MustRunNodes(graph)},
+      {nullptr, {}});
+  reader.Lock();
+  HostCall call;
+  absl::Status status = call.Finish(format.save(&HostTable(), reader.edit(), &sink), plugin, "saved a graph");
+  if (!status.ok()) return Reword(status, absl::StrCat(path, ": ", status.message()));
+  if (!sink.opened) return Internal(path, ": plugin \"", plugin.name, "\" wrote nothing");
+  return file.Commit();
+}
+
+}  // namespace
+
+absl::Status SaveAs(Registry& registry, const Module& module, const std::string& path) {
+  for (const auto& [plugin, importer] : registry.Importers())
+    if (importer->save && HasExtension(*importer, path)) return Run(*plugin, *importer, module, path);
+  return SaveFile(module, path);
+}
+
+}  // namespace keel

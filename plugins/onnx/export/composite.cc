@@ -1,0 +1,58 @@
+// composite.cc: ops that Keel defines by a body and ONNX has, too. Others arrive as their bodies.
+#include "plugins/onnx/export/call.h"
+
+namespace onnx_export {
+namespace {
+
+void along_axis(Call& c) { c.give(c.row->onnx, {c.in(0)}, NodeAttrs().i("axis", c.number("axis"))); }
+
+void gelu(Call& c) {
+  c.give("Gelu", {c.in(0)}, NodeAttrs().s("approximate", c.flag("tanh") ? "tanh" : "none"));
+}
+
+// The attribute is an f32.
+void leaky_relu(Call& c) {
+  const keel_dt t = c.dtype();
+  const double alpha = c.real("alpha");
+  if (t != KEEL_F64) return c.give("LeakyRelu", {c.in(0)}, NodeAttrs().f("alpha", alpha));
+  const std::string x = c.in(0), right = c.add("GreaterOrEqual", {x, c.scalar(t, 0)});
+  c.give("Where", {right, x, c.add("Mul", {x, c.scalar(t, alpha)})});
+}
+
+// LayerNormalization computes the mean in f32 at most.
+void layer_norm(Call& c) {
+  const Names in = {c.in(0), c.in(1), c.in(2)};
+  if (c.dtype() != KEEL_F64)
+    return c.give("LayerNormalization", in, NodeAttrs().i("axis", -1).f("epsilon", c.real("eps")));
+  auto mean = [&](const std::string& x) {
+    return c.add("ReduceMean", {x, c.ints({-1})}, NodeAttrs().i("keepdims", 1));
+  };
+  const std::string d = c.add("Sub", {in[0], mean(in[0])});
+  const std::string v = c.add("Add", {mean(c.add("Mul", {d, d})), c.scalar(KEEL_F64, c.real("eps"))});
+  const std::string scaled = c.add("Div", {d, c.add("Sqrt", {v})});
+  c.give("Add", {c.add("Mul", {scaled, in[1]}), in[2]});
+}
+
+void batch_norm(Call& c) {
+  c.give("BatchNormalization", {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)},
+         NodeAttrs().f("epsilon", c.real("eps")));
+}
+
+constexpr Row kRows[] = {{"sigmoid", plain, "Sigmoid"},
+                         {"softplus", plain, "Softplus"},
+                         {"tan", plain, "Tan"},
+                         {"asin", plain, "Asin"},
+                         {"acos", plain, "Acos"},
+                         {"atan", plain, "Atan"},
+                         {"gelu", gelu},
+                         {"leaky_relu", leaky_relu},
+                         {"softmax", along_axis, "Softmax"},
+                         {"log_softmax", along_axis, "LogSoftmax"},
+                         {"layer_norm", layer_norm},
+                         {"batch_norm", batch_norm}};
+
+}  // namespace
+
+Rows composite_rows() { return kRows; }
+
+}  // namespace onnx_export

@@ -1,0 +1,189 @@
+// control.cc: cond and switch as If, while as Loop, scan as Scan or Loop. Graphs of ONNX see the values
+// around them, so operands that do not change need no inputs.
+#include "plugins/onnx/export/save.h"
+
+namespace onnx_export {
+namespace {
+
+struct Body {
+  keel_edit* edit = nullptr;
+  const keel_value *params = nullptr, *results = nullptr;
+  Body(Call& c, int64_t graph) {
+    check(c.scope.host(), c.scope.host()->edit_body(c.scope.edit(), graph, &edit, &params, &results));
+  }
+};
+
+Scope inside(Call& c, const Body& body, Graph& graph, const Scope& outer) {
+  return {c.scope.host(), body.edit, c.scope.model(), graph, &outer};
+}
+
+// The body's nodes with these operands, in the graph around; its results.
+// NOLINTNEXTLINE(misc-no-recursion)
+Names inlined(Call& c, int64_t graph, Scope& at, const Names& in, size_t n_results) {
+  const Body body(c, graph);
+  Scope scope = inside(c, body, at.graph(), at);
+  for (size_t i = 0; i < in.size(); i++) scope.set(body.params[i], in[i]);
+  export_nodes(scope);
+  Names results;
+  for (size_t i = 0; i < n_results; i++) results.push_back(scope.name(body.results[i]));
+  return results;
+}
+
+// Outputs of a graph within the model, which need names of their own.
+void add_outputs(Scope& scope, const Body& body, size_t n) {
+  for (size_t i = 0; i < n; i++) scope.output(body.results[i], scope.model().unique("result"));
+}
+
+// The graph of a branch, which takes operands from `first` on.
+// NOLINTNEXTLINE(misc-no-recursion)
+Message branch(Call& c, int64_t graph, uint32_t first, const Scope& outer) {
+  const Body body(c, graph);
+  Graph made;
+  Scope scope = inside(c, body, made, outer);
+  for (uint32_t i = first; i < c.n_in; i++) scope.set(body.params[i - first], c.in(i));
+  export_nodes(scope);
+  add_outputs(scope, body, c.n_out);
+  return made.take(c.scope.model().unique("branch"));
+}
+
+// NOLINTNEXTLINE(misc-no-recursion)
+void cond(Call& c) {
+  NodeAttrs attrs = NodeAttrs()
+                        .graph("then_branch", branch(c, c.number("then"), 1, c.scope))
+                        .graph("else_branch", branch(c, c.number("else"), 1, c.scope));
+  for (const std::string& each : c.scope.add_many("If", {c.in(0)}, std::move(attrs), c.n_out)) c.give(each);
+}
+
+// The results of branch k or a later one; the last one needs no test.
+// NOLINTNEXTLINE(misc-no-recursion)
+Names chosen(Call& c, const Dims& branches, size_t k, Scope& at) {
+  if (k + 1 == branches.size()) {
+    Names in;
+    for (uint32_t i = 1; i < c.n_in; i++) in.push_back(c.in(i));
+    return inlined(c, branches[k], at, in, c.n_out);
+  }
+  Graph rest;
+  Scope other(c.scope.host(), c.scope.edit(), c.scope.model(), rest, &at);
+  const Names results = chosen(c, branches, k + 1, other);
+  for (uint32_t i = 0; i < c.n_out; i++) {
+    const std::string name = c.scope.model().unique("result");
+    rest.add("Identity", {results[i]}, {name});
+    rest.outputs.push_back(value_info(name, c.out_dtype(i), c.scope.labels(c.out_dims(i))));
+  }
+  const std::string here = at.add("Equal", {c.in(0), c.scalar(c.dtype(0), static_cast<double>(k))});
+  NodeAttrs attrs = NodeAttrs()
+                        .graph("then_branch", branch(c, branches[k], 1, at))
+                        .graph("else_branch", rest.take(c.scope.model().unique("branch")));
+  return at.add_many("If", {here}, std::move(attrs), c.n_out);
+}
+
+// NOLINTNEXTLINE(misc-no-recursion)
+void choose(Call& c) {
+  for (const std::string& each : chosen(c, c.list("branches"), 0, c.scope)) c.give(each);
+}
+
+// Inputs of a Loop's graph before the carried values. The condition's name is returned.
+std::string add_counter(Call& c, Graph& graph) {
+  const std::string go = c.scope.model().unique("go");
+  graph.inputs.push_back(value_info(c.scope.model().unique("iteration"), KEEL_I64, {}));
+  graph.inputs.push_back(value_info(go, KEEL_BOOL, {}));
+  return go;
+}
+
+void add_condition(Call& c, Graph& graph, const std::string& go) {
+  const std::string name = c.scope.model().unique("more");
+  graph.add("Identity", {go}, {name});
+  graph.outputs.push_back(value_info(name, KEEL_BOOL, {}));
+}
+
+// ONNX tests after each turn; so the first test is before the Loop.
+// NOLINTNEXTLINE(misc-no-recursion)
+void loop(Call& c) {
+  const auto carry = static_cast<uint32_t>(c.number("carry"));
+  const Body body(c, c.number("body"));
+  Graph graph;
+  Scope scope = inside(c, body, graph, c.scope);
+  add_counter(c, graph);
+  Names in, next, outer = {"", ""};
+  for (uint32_t i = 0; i < c.n_in; i++) {
+    in.push_back(c.in(i));
+    if (i < carry)
+      scope.input(body.params[i], c.scope.model().unique("carried"));
+    else
+      scope.set(body.params[i], in[i]);
+  }
+  export_nodes(scope);
+  for (uint32_t i = 0; i < c.n_in; i++) next.push_back(i < carry ? scope.name(body.results[i]) : in[i]);
+  add_condition(c, graph, inlined(c, c.number("test"), scope, next, 1)[0]);
+  add_outputs(scope, body, carry);
+  outer[1] = inlined(c, c.number("test"), c.scope, in, 1)[0];
+  outer.insert(outer.end(), in.begin(), in.begin() + carry);
+  NodeAttrs attrs = NodeAttrs().graph("body", graph.take(c.scope.model().unique("body")));
+  for (const std::string& each : c.scope.add_many("Loop", outer, std::move(attrs), carry)) c.give(each);
+}
+
+// Without scanned operands: a Loop with a count. From last to first, its stacked results are turned.
+// NOLINTNEXTLINE(misc-no-recursion)
+void counted_loop(Call& c, uint32_t carry) {
+  const Body body(c, c.number("body"));
+  Graph graph;
+  Scope scope = inside(c, body, graph, c.scope);
+  const std::string go = add_counter(c, graph);
+  const std::string count = c.add("Squeeze", {c.scope.size(c.number("length")), c.ints({0})});
+  Names outer = {count, c.scalar(KEEL_BOOL, 1)};
+  for (uint32_t i = 0; i < c.n_in; i++) {
+    if (i >= carry) {
+      scope.set(body.params[i], c.in(i));
+      continue;
+    }
+    outer.push_back(c.in(i));
+    scope.input(body.params[i], c.scope.model().unique("carried"));
+  }
+  export_nodes(scope);
+  add_condition(c, graph, go);
+  add_outputs(scope, body, c.n_out);
+  NodeAttrs attrs = NodeAttrs().graph("body", graph.take(c.scope.model().unique("body")));
+  const Names out = c.scope.add_many("Loop", outer, std::move(attrs), c.n_out);
+  for (uint32_t i = 0; i < c.n_out; i++) {
+    if (i < carry || !c.flag("reverse"))
+      c.give(out[i]);
+    else
+      c.give("Slice", {out[i], c.ints({-1}), c.ints({INT64_MIN}), c.ints({0}), c.ints({-1})});
+  }
+}
+
+// NOLINTNEXTLINE(misc-no-recursion)
+void scan(Call& c) {
+  if (c.flag("counted")) throw Refused{"with a count of entries"};
+  const auto carry = static_cast<uint32_t>(c.number("carry"));
+  const uint32_t first = carry + static_cast<uint32_t>(c.number("invariants"));
+  if (first >= c.n_in) return counted_loop(c, carry);
+  const Body body(c, c.number("body"));
+  Graph graph;
+  Scope scope = inside(c, body, graph, c.scope);
+  Names outer;
+  for (uint32_t i = 0; i < c.n_in; i++) {
+    if (i >= carry && i < first) {
+      scope.set(body.params[i], c.in(i));
+      continue;
+    }
+    outer.push_back(c.in(i));
+    scope.input(body.params[i], c.scope.model().unique(i < carry ? "carried" : "entry"));
+  }
+  export_nodes(scope);
+  add_outputs(scope, body, c.n_out);
+  NodeAttrs attrs = NodeAttrs()
+                        .i("num_scan_inputs", c.n_in - first)
+                        .ints("scan_input_directions", Ints(c.n_in - first, c.flag("reverse")))
+                        .ints("scan_output_directions", Ints(c.n_out - carry, c.flag("reverse")))
+                        .graph("body", graph.take(c.scope.model().unique("body")));
+  for (const std::string& each : c.scope.add_many("Scan", outer, std::move(attrs), c.n_out)) c.give(each);
+}
+
+constexpr Row kRows[] = {{"cond", cond}, {"switch", choose}, {"while", loop}, {"scan", scan}};
+
+}  // namespace
+
+Rows control_rows() { return kRows; }
+
+}  // namespace onnx_export

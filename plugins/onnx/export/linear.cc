@@ -1,0 +1,89 @@
+// linear.cc: matrix products and convolutions.
+#include <algorithm>
+#include <numeric>
+
+#include "plugins/onnx/export/call.h"
+
+namespace onnx_export {
+namespace {
+
+std::string turned(Call& c, const std::string& x, int64_t rank) {
+  Ints perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return c.add("Transpose", {x}, NodeAttrs().ints("perm", perm));
+}
+
+void matmul(Call& c) {
+  const keel_dt own = c.dtype(), wide = computed(Takes::kWide, own);
+  Names in = {c.in(0), c.in(1)};
+  if (c.flag("ta")) in[0] = turned(c, in[0], c.rank(0));
+  if (c.flag("tb")) in[1] = turned(c, in[1], c.rank(1));
+  if (wide == own) return c.give("MatMul", in);
+  for (std::string& each : in) each = c.cast(each, wide);
+  c.give_cast(c.add("MatMul", in));
+}
+
+// Sizes of the image or window: dims from 2 on.
+Ints inner(Call& c, uint32_t i) {
+  Ints sizes;
+  const Dims dims = c.dims(i);
+  for (size_t d = 2; d < dims.size(); d++) {
+    if (KEEL_DIM_IS_HANDLE(dims[d]))
+      throw Refused{cat("a size of ", c.scope.text(dims[d]), ": not a number")};
+    sizes.push_back(dims[d]);
+  }
+  return sizes;
+}
+
+Ints pads(const Ints& lo, const Ints& hi) {
+  Ints all = lo;
+  all.insert(all.end(), hi.begin(), hi.end());
+  return all;
+}
+
+// Of the window: strides, dilations, groups.
+NodeAttrs window(Call& c, const Ints& kernel, const Ints& pads) {
+  return NodeAttrs()
+      .ints("kernel_shape", kernel)
+      .ints("strides", c.numbers("stride"))
+      .ints("dilations", c.numbers("dil"))
+      .i("group", c.number("groups"))
+      .ints("pads", pads);
+}
+
+void need_image(Call& c) {
+  if (c.rank() < 3) throw Refused{"images without dims"};
+}
+
+void conv(Call& c) {
+  need_image(c);
+  c.give("Conv", {c.in(0), c.in(1)}, window(c, inner(c, 1), pads(c.numbers("lo"), c.numbers("hi"))));
+}
+
+// ConvTranspose, whose pads cut its result: `cut` at the end, or zeros follow where the image was larger.
+void conv_grad_x(Call& c) {
+  need_image(c);
+  const Ints small = inner(c, 0), kernel = inner(c, 1), lo = c.numbers("lo"), stride = c.numbers("stride"),
+             dil = c.numbers("dil"), dims = c.numbers("dims");
+  Ints cut, more(dims.size() * 2);
+  for (size_t d = 0; d < small.size(); d++) {
+    const int64_t rest = stride[d] * (small[d] - 1) + dil[d] * (kernel[d] - 1) + 1 - lo[d] - dims[d + 2];
+    cut.push_back(std::max<int64_t>(rest, 0));
+    more[dims.size() + 2 + d] = std::max<int64_t>(-rest, 0);
+  }
+  const Names in = {c.in(0), c.in(1)};
+  NodeAttrs attrs = window(c, kernel, pads(lo, cut));
+  if (std::all_of(more.begin(), more.end(), [](int64_t n) { return n == 0; }))
+    return c.give("ConvTranspose", in, std::move(attrs));
+  const std::string part = c.add("ConvTranspose", in, std::move(attrs));
+  c.give("Pad", {part, c.ints(more), c.scalar(c.dtype(), 0)});
+}
+
+constexpr Row kRows[] = {{"matmul", matmul}, {"conv", conv}, {"conv_grad_x", conv_grad_x}};
+
+}  // namespace
+
+Rows linear_rows() { return kRows; }
+
+}  // namespace onnx_export

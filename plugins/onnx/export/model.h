@@ -1,0 +1,93 @@
+// model.h: the ONNX model under construction: dtypes, attributes, graphs, names and initializers.
+//
+// All initializers are in the main graph, which the graphs of If, Loop and Scan see as a whole, and all names
+// of the model differ.
+#pragma once
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/onnx/export/message.h"
+#include "plugins/onnx/import/failure.h"
+
+namespace onnx_export {
+
+using onnx_import::cat;
+using onnx_import::Failure;
+using Ints = std::vector<int64_t>;
+using Dims = std::vector<keel_dim>;
+using Names = std::vector<std::string>;
+
+constexpr int64_t kBaseOpset = 22;
+// ONNX's number of a dtype; 0: none.
+int64_t element_type(keel_dt dtype);
+// The first opset that has the dtype.
+int64_t opset_of(keel_dt dtype);
+std::string dtype_name(keel_dt dtype);
+
+inline bool is_float(keel_dt t) { return (t & 0xff) == 2 || (t & 0xff) == 4; }
+inline bool is_unsigned(keel_dt t) { return (t & 0xff) == 1; }
+inline int bits_of(keel_dt t) { return static_cast<int>(t >> 8 & 0xff); }
+inline keel_dt dtype_of(const keel_tensor& t) {
+  return t.dtype.code | uint32_t{t.dtype.bits} << 8 | uint32_t{t.dtype.lanes} << 16;
+}
+
+// The attributes of a node.
+class NodeAttrs {
+ public:
+  NodeAttrs&& i(const char* name, int64_t v) &&;
+  NodeAttrs&& f(const char* name, double v) &&;
+  NodeAttrs&& s(const char* name, std::string_view v) &&;
+  NodeAttrs&& ints(const char* name, const Ints& v) &&;
+  NodeAttrs&& graph(const char* name, Message&& v) &&;
+  std::vector<Message> take() { return std::move(attrs_); }
+
+ private:
+  Message& add(const char* name, int64_t type);
+  std::vector<Message> attrs_;
+};
+
+// The type of a value, for inputs and outputs of graphs. dims: numbers, or names of symbols; "": unknown.
+Message value_info(const std::string& name, keel_dt dtype, const Names& dims);
+
+struct Graph {
+  std::vector<Message> nodes, inputs, outputs;
+  void add(const char* op, const Names& in, const Names& out, NodeAttrs attrs = {});
+  Message take(const std::string& name, std::vector<Message> initializers = {});
+};
+
+class Model {
+ public:
+  std::string unique(const std::string& wanted);
+  void need(int64_t opset) { opset_ = std::max(opset_, opset); }
+  void need(keel_dt dtype) { need(opset_of(dtype)); }
+  // The name of an initializer with these elements. borrow: they outlive the model.
+  std::string tensor(const std::string& name, keel_dt dtype, const Ints& dims, std::string_view bytes,
+                     bool borrow);
+  // Small ones; equal ones are shared.
+  std::string scalar(keel_dt dtype, double number);
+  std::string ints(const Ints& v);
+  Message take(Graph& main, const std::string& name);
+
+  // A node that has no form in ONNX; the file is not written then.
+  void refuse(const std::string& op, const std::string& why) { refused_[{op, why}]++; }
+  void check_refused() const;  // throws Failure with all of them
+
+ private:
+  std::string shared(keel_dt dtype, const Ints& dims, const std::string& bytes);
+
+  int64_t opset_ = kBaseOpset;
+  std::set<std::string> names_;
+  std::map<std::string, size_t> next_;  // number to try for a name that is taken
+  std::vector<Message> initializers_;
+  std::map<std::pair<std::string, std::string>, int> refused_;
+  std::map<std::pair<std::string, std::string>, std::string> shared_;
+};
+
+// The bytes of one element; f16, bf16 and f32 are rounded.
+std::string element(keel_dt dtype, double number);
+
+}  // namespace onnx_export
