@@ -47,7 +47,8 @@ def retyped(got, want):
 
 def through_keel(context, model, inputs):
     """Imports an ONNX model, writes it again, and runs that; its results. Raises KeelError where it cannot be written."""
-    feeds = dict(zip(fed_inputs(model, len(inputs)), inputs))
+    names = fed_inputs(model)
+    feeds = dict(zip(names if len(names) == len(inputs) else fed_inputs(model, len(inputs)), inputs))
     with tempfile.TemporaryDirectory(prefix="keel-") as folder:
         path = Path(folder) / "model.onnx"
         path.write_bytes(model.SerializeToString())

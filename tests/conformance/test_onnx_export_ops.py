@@ -34,6 +34,7 @@ ELEMENTWISE = [
     ("x: f32[2, 4]", "sign(x)", F), ("x: f32[2, 4]", "log1p(abs(x) * 1e-6)", F), ("x: f32[2, 4]", "log1p(x)", F),
     ("x: f64[2, 4]", "log1p(x * 1e-12)", F.astype("f8")), ("x: f16[2, 4]", "log1p(x)", HALF),
     ("x: f32[2, 4]", "rsqrt(x)", F), ("x: f32[2, 4]", "round(x)", F), ("x: f32[2, 4]", "is_finite(x)", F),
+    ("x: i32[2, 4]", "reduce_sum(x * 3){axes=[1]}", I), ("x: i32[2, 4]", "reduce_prod(x - 1){axes=[0]}", I),
     ("x: f32[2, 4]", "not_equal(x, 1.5)", F), ("x: f32[2, 4]", "relu(x)", F), ("x: f64[2, 4]", "leaky_relu(x){alpha=0.1}", F.astype("f8")),
     ("x: u8[1, 4]", "shift_left(x, 1)", U), ("x: u8[1, 4]", "shift_right(200, x)", U), ("x: u8[1, 4]", "shift_left(x, x)", U),
     ("x: f32[2, 4]", "gelu(x)", F), ("x: f32[2, 4]", "softplus(x)", F), ("x: f32[2, 4]", "atan(x)", F),
@@ -73,7 +74,9 @@ IMAGES = [
         "max_pool(x){window=[1, 2], lo=[2, 2], hi=[1, 0]}", "max_pool_index(x){window=[2, 2], stride=[2, 2], lo=[1, 0]}",
         "avg_pool(x){window=[2, 3], lo=[1, 1], hi=[0, 1]}", "avg_pool(x){window=[2, 3], lo=[1, 1], count_pad=true}",
         "avg_pool(x){window=[2, 2], stride=[2, 2], over=[1, 0], hi=[0, 0], count_pad=true}",
-        "lrn(x){size=3}", "batch_norm(x, fill(2.0){dims=[4]}, fill(1.0){dims=[4]}, fill(0.5){dims=[4]}, fill(0.25){dims=[4]})",
+        "avg_pool(x){window=[2, 2], lo=[3, 2], hi=[2, 0], count_pad=true}", "lrn(x){size=3}", "lrn(x){size=2}",
+        "avg_pool(x){window=[3, 3], stride=[2, 2], lo=[1, 0], over=[1, 1], count_pad=true}",
+        "batch_norm(x, fill(2.0){dims=[4]}, fill(1.0){dims=[4]}, fill(0.5){dims=[4]}, fill(0.25){dims=[4]})",
     )
 ] + [
     ("x: f32[2, 4, 5, 6]", body, IMAGE) for body in (
@@ -81,6 +84,7 @@ IMAGES = [
         "conv_grad_x(x, slice(transpose(x){perm=[1, 0, 2, 3]}){stop=[4, 2, 3, 2]}){dims=[2, 2, 7, 7]}",
         "conv_grad_x(x, slice(transpose(x){perm=[1, 0, 2, 3]}){stop=[4, 2, 3, 2]}){dims=[2, 2, 12, 9], stride=[2, 1], lo=[1, 1]}",
         "conv_grad_x(x, slice(transpose(x){perm=[1, 0, 2, 3]}){stop=[4, 2, 3, 2]}){dims=[2, 4, 6, 7], groups=2, lo=[1, 0]}",
+        "max_pool_index(cast(x){to=f16}){window=[2, 2], stride=[2, 2], hi=[1, 0]}",
         "cast(max_pool(cast(x * 100){to=i16}){window=[2, 2]}){to=i32}",
     )
 ]

@@ -4,12 +4,12 @@ namespace onnx_export {
 
 Call::Call(Scope& scope, uint32_t node, const keel_node* view)
     : scope(scope), op(scope.host()->node_op(view)), view_(view) {
-  check(scope.host(), scope.host()->edit_operands(scope.edit(), node, &in_, &n_in, &out_, &n_out));
+  check(scope.host()->edit_operands(scope.edit(), node, &in_, &n_in, &out_, &n_out));
 }
 
 keel_attr Call::attr(const char* name) const {
   keel_attr a;
-  check(scope.host(), scope.host()->node_attr(view_, name, &a));
+  check(scope.host()->node_attr(view_, name, &a));
   return a;
 }
 
@@ -68,27 +68,15 @@ void Call::give_cast(const std::string& x) {
   give("Cast", {x}, NodeAttrs().i("to", element_type(out_dtype(given_))));
 }
 
-keel_dt computed(Takes takes, keel_dt t) {
-  const bool integer = (t & 0xff) < 2;
-  switch (takes) {
-    case Takes::kAny:
-      return t;
-    case Takes::kSigned:
-      return is_unsigned(t) ? bits_of(t) < 32 ? keel_dt{KEEL_I32} : keel_dt{KEEL_I64} : t;
-    case Takes::kWide:
-      return (integer || t == KEEL_BOOL) && bits_of(t) < 32 ? keel_dt{KEEL_I32} : t;
-    case Takes::kNoBf16:
-      return t == KEEL_BF16 ? keel_dt{KEEL_F32} : t;
-  }
-  return t;
+keel_dt wide_dtype(keel_dt t) {
+  const bool integer = (t & 0xff) < 2 || t == KEEL_BOOL;
+  return integer && bits_of(t) < 32 ? keel_dt{KEEL_I32} : t;
 }
 
 void plain(Call& c) {
-  const keel_dt own = c.dtype(), wide = computed(c.row->takes, own);
   Names in;
-  for (uint32_t i = 0; i < c.n_in; i++) in.push_back(wide == own ? c.in(i) : c.cast(c.in(i), wide));
-  if (wide == own || c.out_dtype() != own) return c.give(c.row->onnx, in);
-  c.give_cast(c.add(c.row->onnx, in));
+  for (uint32_t i = 0; i < c.n_in; i++) in.push_back(c.in(i));
+  c.give(c.row->onnx, in);
 }
 
 }  // namespace onnx_export

@@ -61,26 +61,17 @@ class Call {
   uint32_t given_ = 0;
 };
 
-// Dtypes that an ONNX operator takes. A converter computes others in a wider one: narrow integers in i32,
-// narrow floats in f32; results of both wrap or round to the narrow one.
-enum class Takes : uint8_t {
-  kAny,     // all that Keel's op takes
-  kSigned,  // no unsigned integers
-  kWide,    // f16, bf16, f32, f64, i32, i64, u32, u64
-  kNoBf16,  // f16, f32, f64, integers
-};
-
 struct Row {
   const char* op;
   void (*convert)(Call&);
   const char* onnx = nullptr;  // for plain(): the operator with the same operands
-  Takes takes = Takes::kAny;
 };
 
-// The operator of the row, in the dtype that it takes.
+// The operator of the row.
 void plain(Call& c);
-// The dtype to compute in.
-keel_dt computed(Takes takes, keel_dt dtype);
+// The dtype to compute in where an ONNX operator takes no integers of less than 32 bits: i32 for these, whose
+// results wrap to the narrow one.
+keel_dt wide_dtype(keel_dt dtype);
 
 using Rows = std::span<const Row>;
 Rows elementwise_rows();

@@ -9,7 +9,7 @@ struct Body {
   keel_edit* edit = nullptr;
   const keel_value *params = nullptr, *results = nullptr;
   Body(Call& c, int64_t graph) {
-    check(c.scope.host(), c.scope.host()->edit_body(c.scope.edit(), graph, &edit, &params, &results));
+    check(c.scope.host()->edit_body(c.scope.edit(), graph, &edit, &params, &results));
   }
 };
 

@@ -18,11 +18,17 @@ void gather_elements(Call& c) {
   c.give("GatherElements", {c.in(0), c.in(1)}, NodeAttrs().i("axis", c.number("axis")));
 }
 
+void check_ranks(Call& c) {
+  if (c.rank(0) == 0 || c.rank(1) == 0) throw Refused{"of a scalar"};
+}
+
 void gather_nd(Call& c) {
+  check_ranks(c);
   c.give("GatherND", {c.in(0), wide_index(c, 1)}, NodeAttrs().i("batch_dims", c.number("batch")));
 }
 
 void scatter_nd(Call& c) {
+  check_ranks(c);
   const std::string mode = c.word("mode");
   c.give("ScatterND", {c.in(0), wide_index(c, 1), c.in(2)},
          NodeAttrs().s("reduction", mode == "set" ? "none" : mode));

@@ -15,7 +15,7 @@ std::string turned(Call& c, const std::string& x, int64_t rank) {
 }
 
 void matmul(Call& c) {
-  const keel_dt own = c.dtype(), wide = computed(Takes::kWide, own);
+  const keel_dt own = c.dtype(), wide = wide_dtype(own);
   Names in = {c.in(0), c.in(1)};
   if (c.flag("ta")) in[0] = turned(c, in[0], c.rank(0));
   if (c.flag("tb")) in[1] = turned(c, in[1], c.rank(1));
@@ -52,18 +52,20 @@ NodeAttrs window(Call& c, const Ints& kernel, const Ints& pads) {
       .ints("pads", pads);
 }
 
-void need_image(Call& c) {
+void check_image(Call& c) {
   if (c.rank() < 3) throw Refused{"images without dims"};
+  for (int64_t n : inner(c, 1))
+    if (n == 0) throw Refused{"a window without elements"};
 }
 
 void conv(Call& c) {
-  need_image(c);
+  check_image(c);
   c.give("Conv", {c.in(0), c.in(1)}, window(c, inner(c, 1), pads(c.numbers("lo"), c.numbers("hi"))));
 }
 
 // ConvTranspose, whose pads cut its result: `cut` at the end, or zeros follow where the image was larger.
 void conv_grad_x(Call& c) {
-  need_image(c);
+  check_image(c);
   const Ints small = inner(c, 0), kernel = inner(c, 1), lo = c.numbers("lo"), stride = c.numbers("stride"),
              dil = c.numbers("dil"), dims = c.numbers("dims");
   Ints cut, more(dims.size() * 2);

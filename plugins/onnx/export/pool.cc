@@ -32,16 +32,22 @@ struct Window {
         .ints("dilations", dil)
         .ints("pads", pads);
   }
-  // lo and hi become elements of the image.
-  std::string padded(Call& c, const std::string& x, const std::string& value) {
-    Ints pads(2 * (size.size() + 2));
-    std::copy(lo.begin(), lo.end(), pads.begin() + 2);
-    std::copy(hi.begin(), hi.end(), pads.begin() + static_cast<ptrdiff_t>(size.size()) + 4);
-    std::fill(lo.begin(), lo.end(), 0);
-    std::fill(hi.begin(), hi.end(), 0);
-    return std::all_of(pads.begin(), pads.end(), [](int64_t n) { return n == 0; })
-               ? x
-               : c.add("Pad", {x, c.ints(pads), value});
+  // lo and hi become elements of the image. (Not by Pad, which ONNX Runtime merges into the pool.)
+  std::string padded(Call& c, std::string x, const std::string& value) {
+    Dims dims = c.dims();
+    for (size_t d = 0; d < size.size(); d++) {
+      const auto axis = static_cast<int64_t>(d) + 2;
+      Names parts;
+      for (int64_t n : {lo[d], int64_t{-1}, hi[d]}) {
+        Dims part = dims;
+        part[d + 2] = n;
+        if (n != 0) parts.push_back(n < 0 ? x : c.add("Expand", {value, c.scope.shape(part)}));
+      }
+      if (parts.size() > 1) x = c.add("Concat", parts, NodeAttrs().i("axis", axis));
+      dims[d + 2] = c.scope.sum(dims[d + 2], lo[d] + hi[d]);
+      lo[d] = hi[d] = 0;
+    }
+    return x;
   }
 };
 
@@ -75,7 +81,7 @@ void max_pool(Call& c) {
 
 void max_pool_index(Call& c) {
   Window w(c);
-  const keel_dt own = c.dtype(), t = of_pool(own);
+  const keel_dt own = c.dtype(), t = bits_of(own) == 16 ? keel_dt{KEEL_F32} : of_pool(own);
   if (!w.fits()) throw Refused{"with a padding as wide as the window"};
   const std::string x = own == t ? c.in(0) : c.cast(c.in(0), t);
   auto pooled = [&](const std::string& of) {
@@ -92,9 +98,11 @@ void avg_pool(Call& c) {
   Window w(c);
   w.over = c.numbers("over");
   std::string x = c.in(0);
-  if (c.flag("count_pad")) x = w.padded(c, x, c.scalar(c.dtype(), 0));
+  const bool counts = c.flag("count_pad");
+  const bool over = std::any_of(w.over.begin(), w.over.end(), [](int64_t n) { return n != 0; });
+  if (counts && (over || !w.fits())) x = w.padded(c, x, c.scalar(c.dtype(), 0));
   if (!w.fits()) throw Refused{"with a padding as wide as the window"};
-  c.give("AveragePool", {x}, w.attrs().i("count_include_pad", 0));
+  c.give("AveragePool", {x}, w.attrs().i("count_include_pad", counts && !over));
 }
 
 constexpr Row kRows[] = {{"max_pool", max_pool}, {"max_pool_index", max_pool_index}, {"avg_pool", avg_pool}};

@@ -14,7 +14,7 @@ std::string reduced(Call& c, const char* op, const std::string& x, const Ints& a
 
 // The operand in a dtype that the reductions take.
 std::string widened(Call& c, keel_dt* wide) {
-  *wide = computed(Takes::kWide, c.dtype());
+  *wide = wide_dtype(c.dtype());
   return *wide == c.dtype() ? c.in(0) : c.cast(c.in(0), *wide);
 }
 
@@ -27,6 +27,16 @@ void give_narrowed(Call& c, const std::string& x, keel_dt wide) {
 std::string any_nan(Call& c, const std::string& x, const Ints& axes, bool keep) {
   const std::string nan = c.cast(c.add("IsNaN", {x}), KEEL_I32);
   return c.add("Greater", {reduced(c, "ReduceMax", nan, axes, keep), c.scalar(KEEL_I32, 0)});
+}
+
+// Integers wrap in Keel, and saturate in some runtimes: the sum of those below 64 bits is exact in 64.
+void reduce_wrapping(Call& c) {
+  const Ints axes = c.list("axes");
+  const keel_dt t = c.dtype();
+  if (axes.empty()) return c.give(c.in(0));
+  if (is_float(t) || bits_of(t) == 64)
+    return c.give(c.row->onnx, {c.in(0), c.ints(axes)}, NodeAttrs().i("keepdims", c.flag("keep")));
+  c.give_cast(reduced(c, c.row->onnx, c.cast(c.in(0), KEEL_I64), axes, c.flag("keep")));
 }
 
 // Without axes nothing is reduced; in ONNX that may mean all.
@@ -121,9 +131,9 @@ void top_k(Call& c) {
   c.give(out[1]);
 }
 
-constexpr Row kRows[] = {{"reduce_sum", reduce, "ReduceSum"},
+constexpr Row kRows[] = {{"reduce_sum", reduce_wrapping, "ReduceSum"},
                          {"reduce_mean", reduce_mean, "ReduceMean"},
-                         {"reduce_prod", reduce, "ReduceProd"},
+                         {"reduce_prod", reduce_wrapping, "ReduceProd"},
                          {"reduce_max", reduce_extreme, "ReduceMax"},
                          {"reduce_min", reduce_extreme, "ReduceMin"},
                          {"arg_max", extreme, "ArgMax"},

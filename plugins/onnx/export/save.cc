@@ -45,12 +45,12 @@ void convert(Call& c, const keel_node* view) {
   }
 }
 
-void write(const keel_host* host, const keel_sink* sink, const Message& model) {
+void write(const keel_sink* sink, const Message& model) {
   if (model.size() > kMaxBytes)
     onnx_import::refuse(KEEL_OOM, cat("the ONNX file would have ", model.size(),
                                       " bytes; the limit of its format is ", kMaxBytes));
   for (const Message::Piece& piece : model.pieces())
-    check(host, sink->write(sink, piece.bytes().data(), piece.bytes().size()));
+    check(sink->write(sink, piece.bytes().data(), piece.bytes().size()));
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ void save(const keel_host* host, keel_edit* edit, const keel_sink* sink) {
   export_nodes(scope);
   for (uint32_t i = 0; i < sink->n_results; i++) scope.output(sink->results[i], results[i]);
   model.check_refused();
-  write(host, sink, model.take(graph, "main"));
+  write(sink, model.take(graph, "main"));
 }
 
 }  // namespace onnx_export

@@ -73,14 +73,13 @@ class SizeReader {
   std::string_view text_;
 };
 
-void check(const keel_host* host, keel_rc rc) {
-  (void)host;
+void check(keel_rc rc) {
   if (rc) throw Failure{rc, ""};
 }
 
 keel_tensor Scope::type(keel_value v) const {
   keel_tensor t;
-  check(host_, host_->value_type(edit_, v, &t));
+  check(host_->value_type(edit_, v, &t));
   return t;
 }
 
@@ -93,6 +92,12 @@ std::string Scope::text(keel_dim d) const {
   const char* text = host_->dim_text(edit_, d);
   if (!text) throw Failure{KEEL_INTERNAL, "a dim without a text"};
   return text;
+}
+
+keel_dim Scope::sum(keel_dim a, int64_t b) const {
+  keel_dim sum = 0;
+  check(host_->dim_op(edit_, KEEL_DIM_ADD, a, b, &sum));
+  return sum;
 }
 
 Names Scope::labels(const Dims& dims) const {

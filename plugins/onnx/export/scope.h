@@ -47,6 +47,7 @@ class Scope {
   std::string size(keel_dim d);
   std::string shape(const Dims& dims);
   std::string text(keel_dim d) const;
+  keel_dim sum(keel_dim a, int64_t b) const;
   // Names for value_info: numbers and symbols.
   Names labels(const Dims& dims) const;
 
@@ -70,6 +71,6 @@ class Scope {
   std::map<std::string, std::string> sizes_;           // values of expressions
 };
 
-void check(const keel_host* host, keel_rc rc);  // throws Failure
+void check(keel_rc rc);  // throws Failure; Keel has its message
 
 }  // namespace onnx_export
