@@ -16,11 +16,12 @@ struct BlockRow {
 struct BlockKernel {
   int64_t bits, rows;  // multiply takes up to so many rows of x
   // Distributes k elements of x, padded with zeros, over the streams that multiply reads: stream i has the
-  // elements whose weights are in place i of their bytes. sums: of the elements for each of the `count` blocks
-  // of `block` bytes.
+  // elements whose weights are in place i of their bytes. sums: of the elements for each of the `count`
+  // blocks of `block` bytes.
   void (*spread)(const float* x, int64_t k, int64_t count, int64_t block, float* to, float* sums);
   // y[r * step] = the product of row r of x (8 / bits streams) and the weights.
-  void (*multiply)(const float* x, const float* sums, int64_t rows, const BlockRow& w, float* y, int64_t step);
+  void (*multiply)(const float* x, const float* sums, int64_t rows, const BlockRow& w, float* y,
+                   int64_t step);
   // The first k weights of a row in f32, `step` apart.
   void (*unpack)(const BlockRow& w, int64_t k, float* to, int64_t step);
 };
