@@ -1,16 +1,16 @@
 // int8.h: kernels of products of 8-bit integers into i32, which wraps. int8.cc has the driver.
 //
-// a and b are first converted to elements that one instruction multiplies and adds up in groups along k:
-// bytes in fours (AVX-512 VNNI), of which those of a are unsigned and those of b signed, or 16-bit integers
-// in pairs. A group of a is 4 bytes; b is in panels of [groups][columns][4 bytes], padded with zeros.
+// Both operands are first converted to elements that one instruction multiplies and adds up in groups along
+// k: four bytes (AVX-512 VNNI; unsigned in a, signed in b) or two 16-bit integers. A group of a is 4 bytes; b
+// is in panels of [groups][columns][4 bytes], padded with zeros.
 #pragma once
 
 #include <cstdint>
 
 namespace keel_cpu {
 
-// c = sum - a_zero * b_sum - b_zero * a_sum, where the sums are those of a row of a and, less the zero points
-// of b, of a column of b. A step of 0: one zero point for all rows. a_sum null: b has no zero points.
+// c = sum - a_zero * b_sum - b_zero * a_sum: a_sum of a row of a, b_sum of a column of b less its zero
+// points. A step of 0: one zero point for all rows. a_sum null: b has no zero points.
 struct Int8Ends {
   const int32_t *a_zero, *a_sum;  // of the first row
   int64_t a_step;

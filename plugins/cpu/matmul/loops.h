@@ -25,7 +25,7 @@ struct MatmulOp {
   // c[m, columns of panel p] = a[m, k] * panel, whose rows are `step` elements apart; c is row-major [m, n].
   void (*multiply)(Matrix a, const void* panel, int64_t step, int64_t m, int64_t n, int64_t k, int64_t p,
                    void* c);
-  // c = a * b for a of one row and kTogether panels of b, read in place; the bits are those of `multiply`.
+  // c = a * b for a of one row and kTogether panels of b, read in place; with the same bits as `multiply`.
   // null: no faster than panel by panel.
   void (*row)(Matrix a, const void* b, int64_t step, int64_t k, void* c);
 };

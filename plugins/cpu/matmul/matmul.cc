@@ -86,7 +86,7 @@ const char* Left(const keel_call* call, const OwnMatmul& w) {
   return to;
 }
 
-// Panels of a constant matrix by a few rows, of which a loop may compute many products: the general way to
+// Panels of a constant matrix by a few rows; a loop may compute many products: the general way to
 // find a panel's operands would take a tenth of the time of 1x128x512.
 void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t end, char* c) {
   const MatmulShape& s = w.s;

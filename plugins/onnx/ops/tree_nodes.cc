@@ -153,7 +153,7 @@ void tree_regressor(Call& c) {
   c.set(0, transformed(c, with_base(c, y, results)).v);
 }
 
-// Two classes of which the leaves know one: its score, and the other's. Scores that may be negative are not
+// Two classes, one known to the leaves: its score, and the other's. Scores that may be negative are not
 // probabilities: the first class has the negated one, and 0 divides them.
 Term of_two(Call& c, const Term& y) {
   const std::vector<double> weights = numbers_of(c, "class_weights");

@@ -81,7 +81,7 @@ int64_t depth_of(Call& c, const Forest& forest) {
   return most;
 }
 
-// The op by which all nodes compare, as the forests of most trainers do; null: they differ.
+// The comparison of all nodes, as the forests of most trainers do; null: they differ.
 const char* common_comparison(const Splits& nodes) {
   const auto all = [&](int64_t true_for) {
     return std::ranges::all_of(nodes, [&](const Split& s) { return s.true_for == true_for; });

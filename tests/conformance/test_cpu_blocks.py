@@ -1,0 +1,101 @@
+"""matmul_blocks on the cpu device: products with weights quantised in blocks, for all numbers of bits, sizes of blocks, few and many rows,
+for each class of this processor. Oracle: NumPy in f64."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keel_abi
+import numpy as np
+import pytest
+from regions import as_nodes
+from test_cpu_isa import classes_here
+
+# dims of x, columns, blocks of a row, bytes of a block
+SIZES = [((1, 64), 5, 2, 16), ((3, 60), 40, 2, 16), ((4, 100), 33, 13, 4), ((5, 96), 7, 3, 17), ((16, 500), 35, 4, 64), ((17, 70), 70, 5, 8),
+         ((2, 50, 33), 37, 3, 6), ((100, 256), 64, 8, 16), ((64,), 9, 2, 16), ((0, 64), 5, 2, 16), ((2, 0), 5, 1, 16), ((3, 1), 1, 1, 1)]
+
+
+def case(x, n, blocks, width, bits, zero):
+    rng = np.random.default_rng([n, bits])
+    block = width * 8 // bits
+    blocks = max(1, blocks, -(-x[-1] // block))
+    a, w = rng.standard_normal(x).astype(np.float32), rng.integers(0, 256, (n, blocks, width), np.uint8)
+    scale = rng.standard_normal((n, blocks)).astype(np.float32)
+    zeros = rng.integers(0, 2**bits, (n, blocks)).astype(np.float32) + np.float32(0.25)
+    return [a, w, scale] + [zeros] * zero
+
+
+def wanted(x, w, scale, zero=None, bits=4):
+    """The product, and a bound of its rounding errors."""
+    n, blocks, width = w.shape
+    q = np.stack([(w >> at) & (2**bits - 1) for at in range(0, 8, bits)], -1).reshape(n, blocks, -1).astype(np.float64)
+    centre = 2.0**(bits - 1) if zero is None else zero[..., None].astype(np.float64)
+    full = ((q - centre) * scale[..., None]).reshape(n, -1)[:, :x.shape[-1]]
+    reach = ((q + np.abs(centre)) * np.abs(scale[..., None])).reshape(n, -1)[:, :x.shape[-1]]
+    return x.astype(np.float64) @ full.T, np.abs(x).astype(np.float64) @ reach.T
+
+
+def product(inputs, bits, threads=2, device="cpu", constants=True):
+    fed, fixed = (inputs[:1], inputs[1:]) if constants else (inputs, [])
+    plan = as_nodes(keel_abi.Context(threads=threads), lambda g, *xs: g.node("matmul_blocks", *xs, bits=bits), fed, fixed, device=device)
+    return np.array(plan.run(*fed)[0]), [launch["impl"] for launch in plan.report(*fed)["launches"]]
+
+
+def is_right(got, inputs, bits):
+    want, reach = wanted(*inputs, bits=bits)
+    return got.shape == want.shape and got.dtype == np.float32 and (np.abs(got - want) <= 3e-6 * reach + 1e-7).all()
+
+
+@pytest.mark.parametrize("constants", [True, False])
+@pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_products(size, bits, zero, constants):
+    inputs = case(*size, bits, zero)
+    got, impls = product(inputs, bits, constants=constants)
+    assert is_right(got, inputs, bits)
+    assert "weights unpacked in loops" in impls or got.size == 0
+
+
+def test_the_reference_agrees():
+    inputs = case((3, 60), 40, 2, 16, 4, True)
+    assert is_right(product(inputs, 4, device="reference")[0], inputs, 4)
+
+
+@pytest.mark.parametrize("m", [1, 4, 40])
+def test_threads_do_not_change_the_bits(m):
+    inputs = case((m, 4096), 256, 128, 16, 4, False)
+    one, *others = (product(inputs, 4, threads=n)[0] for n in (1, 2, 5))
+    assert all(np.array_equal(one, y) for y in others)
+
+
+def test_infinities_and_nan_reach_their_rows():
+    inputs = case((20, 64), 5, 2, 16, 4, False)
+    inputs[0][3, 7] = np.nan
+    got = product(inputs, 4)[0]
+    assert np.isnan(got[3]).all() and np.isfinite(np.delete(got, 3, 0)).all()
+
+
+@pytest.mark.parametrize("made, text", [
+    (lambda x, w, s: ([x, w, s], 3), "bits is 3; expected 2, 4 or 8"),
+    (lambda x, w, s: ([np.zeros((2, 65), np.float32), w, s], 4), "2 blocks of 32 weights in a row, which are fewer than the 65 columns")])
+def test_what_does_not_fit(made, text):
+    inputs, bits = made(*case((1, 64), 5, 2, 16, 4, False))
+    with pytest.raises(keel_abi.KeelError, match=text):
+        product(inputs, bits)
+
+
+def test_each_class_of_processor():
+    """The same products, by the loops of each class."""
+    code = f"import sys; sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1] / 'python')]!r}; import test_cpu_blocks; test_cpu_blocks.all_products()"
+    for isa in classes_here():
+        run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "KEEL_CPU_ISA": isa}, capture_output=True, text=True, timeout=300)
+        assert run.returncode == 0, f"{isa}: {run.stderr}"
+
+
+def all_products():
+    for size in SIZES:
+        for bits in (2, 4, 8):
+            inputs = case(*size, bits, True)
+            assert is_right(product(inputs, bits)[0], inputs, bits), (size, bits)
