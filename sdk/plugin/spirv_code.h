@@ -271,10 +271,11 @@ inline Value Abs(Value x) {
   return FromBits(bits & bits.code->Integer(bits.reg, all >> 1));
 }
 inline Value Floor(Value x) { return x.code->Ext(kFloor, x); }
+// A newer lavapipe merges (m & ~mask) | (s & mask) wrongly on processors with AVX-512 (Mesa 26.2.6).
 inline Value CopySign(Value magnitude, Value sign) {
-  const Value m = Bits(magnitude), s = Bits(sign);
-  const Value mask = m.code->Integer(m.reg, m.IsWide() ? uint64_t{1} << 63 : uint64_t{1} << 31);
-  return FromBits((m & ~mask) | (s & mask));
+  const Value s = Bits(sign), m = Abs(magnitude);
+  const Value most = s.code->Integer(s.reg, (s.IsWide() ? ~uint64_t{0} : ~uint32_t{0}) >> 1);
+  return Select(s > most, -m, m);
 }
 inline Value IsNan(Value x) {
   const Value b = Bits(x);
