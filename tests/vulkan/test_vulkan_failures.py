@@ -1,6 +1,7 @@
 """The driver fails at each of its calls, in turn: an error that names the call, no crash, no leak; afterwards everything works again, or,
 if the device is lost, other devices do. Also drivers that lack something."""
 import gc
+import gc
 import json
 
 import keel_abi
@@ -22,6 +23,7 @@ def each_call_fails(driver, code, check):
     """The program with the first, second ... call failing, until none fails: check(function, error, program)."""
     assert new_program().run() is None
     gc.collect()
+    gc.collect()  # contexts of other tests
     alive = driver.alive()
     for number in range(1, 1000):
         driver.fail("", number, code)

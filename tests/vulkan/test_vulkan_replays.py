@@ -1,4 +1,5 @@
 """Recorded plans, as in replays.py, and recordings longer than a batch."""
+import gc
 import random
 
 import keel_abi
@@ -49,6 +50,7 @@ def test_long_runs_without_a_recording_are_submitted_in_parts(context, driver):
 
 
 def test_recordings_are_freed(driver, loaded):
+    gc.collect()  # contexts of other tests
     before = driver.alive()
     made = keel_abi.Context()
     made.load_plugin(PLUGIN)
