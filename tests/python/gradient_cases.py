@@ -252,7 +252,7 @@ CASES = {
     "lrn": [Case([draw(*s)], a) for s, a in [((1, 1, 1), {"size": 1}), ((1, 4, 2), {"size": 3, "alpha": 0.5}), ((1, 3, 2, 2), {"size": 2, "beta": 0.5, "bias": 2.0}),
                                           ((2, 3, 2), {"size": 2, "alpha": 0.3}), ((0, 2, 3), {"size": 3})]],
     "matmul_blocks": [Case([draw(*x), RANDOM.integers(0, 256, w, np.uint8), draw(*w[:2]), *([draw(*w[:2])] if zero else [])], {"bits": bits})
-                      for x, w, bits in [((2, 7), (3, 2, 2), 4), ((1, 4), (1, 1, 1), 2), ((3,), (2, 3, 1), 8), ((0, 4), (3, 1, 2), 4), ((2, 0), (3, 1, 1), 4)]
+                      for x, w, bits in [((2, 7), (3, 2, 2), 4), ((1, 4), (1, 1, 1), 2), ((2, 1, 3), (2, 3, 1), 8), ((0, 4), (3, 1, 2), 4), ((2, 0), (3, 1, 1), 4)]
                       for zero in (False, True)],
     "linear": [Case([draw(*x), draw(*w), draw(w[1])]) for x, w in [((1, 1), (1, 1)), ((2, 3), (3, 2)), ((2, 2, 3), (3, 4)), ((0, 2), (2, 3)), ((2, 0), (0, 3))]],
     "attention": attentions(),

@@ -231,6 +231,31 @@ def test_loops_read_and_write_variables(device, level):
     context.print_hook(None)
 
 
+def test_text_of_branches_with_a_named_result(context):
+    """They are written as functions, all or none."""
+    text = """keel 1
+
+fn @negative(x: f32[]) -> f32[] {
+  y = neg(x)
+  return y
+}
+
+fn @same(x: f32[]) -> named: f32[] {
+  return x
+}
+
+fn @main(k: i32[], x: f32[]) -> f32[] {
+  y = switch(k, x){branches=[@negative, @same]}
+  return y
+}
+
+entry main = @main (k, x) -> (_)
+"""
+    again = context.parse(context.parse(text).to_text())
+    plan = again.session("reference").prepare()
+    assert [float(plan.run(np.int32(k), np.float32(3))[0]) for k in (0, 1)] == [-3, 3]
+
+
 def test_a_call_whose_body_has_no_nodes(context, device):
     text = """keel 1
 fn @pass(a: f32[n], b: f32[n]) -> f32[n], f32[n] {

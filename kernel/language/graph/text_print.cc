@@ -69,6 +69,11 @@ class Printer {
       bool named = std::any_of(names.begin(), names.end(), [](const auto& n) { return !n.empty(); });
       inlined_[g] = uses[g] == 1 && !named;
     }
+    for (const auto& g : m_.graphs)
+      for (const Node& n : g->nodes)
+        for (const Attr& a : n.attrs)
+          if (a.value.kind == KEEL_ATTR_GRAPHS && !Inlined(a))
+            for (int64_t body : a.value.list) inlined_[static_cast<size_t>(body)] = false;
   }
   // Bodies of a list are inlined all or not at all, because their order matters.
   bool Inlined(const Attr& a) {

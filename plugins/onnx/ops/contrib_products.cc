@@ -58,8 +58,8 @@ void matmul_n_bits(Call& c) {
   if (c.i("weight_prepacked", 0)) c.unsupported("attribute weight_prepacked other than 0");
   if (c.dtype(1) != KEEL_U8) c.unsupported(cat("weights of ", dtype_name(c.dtype(1)), "; expected u8"));
   const Term x(c, 0);
-  if (x.rank() == 0 || !c.e.is(x.dims().back(), b.k))
-    c.invalid(cat("the last dim of its operand differs from K, ", b.k));
+  if (x.rank() < 2) c.unsupported("a vector as operand; expected a matrix or a stack of them");
+  if (!c.e.is(x.dims().back(), b.k)) c.invalid(cat("the last dim of its operand differs from K, ", b.k));
   Ids in = {x.v, blocked(c, 1, {b.n, b.count, b.size * b.bits / 8}).v,
             blocked(c, 2, {b.n, b.count}).to(x.dtype()).v};
   if (c.has(3)) in.push_back(zeros_of(c, b, x.dtype()).v);
