@@ -62,7 +62,7 @@ def test_an_endless_loop_is_stopped():
     plan = session(context, ENDLESS).prepare()
     thread = threading.Thread(target=lambda: (time.sleep(0.05), keel_abi.lib().keel_context_cancel(context, 1)))
     thread.start()
-    with pytest.raises(keel_abi.KeelError, match="by keel_context_cancel") as e:
+    with pytest.raises(keel_abi.KeelError, match="by keel_context_cancel|cancelled while waiting for device") as e:
         plan.run(np.zeros(3, np.float32))
     e.value.__traceback__ = None
     thread.join()

@@ -80,7 +80,7 @@ def test_cancel_while_replays_are_in_flight():
     before = hostile.get("replays")
     thread = threading.Timer(0.05, keel_abi.lib().keel_context_cancel, (context, 1))
     thread.start()
-    with pytest.raises(keel_abi.KeelError, match="by keel_context_cancel") as e:
+    with pytest.raises(keel_abi.KeelError, match="by keel_context_cancel|cancelled while waiting for device") as e:
         while True:
             plan.run(x, w, GOOD)
     e.value.__traceback__ = None
