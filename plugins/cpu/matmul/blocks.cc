@@ -1,35 +1,33 @@
-// blocks.cc: matmul_blocks: products with weights that are quantised in blocks and stay packed. A few rows of
-// x are multiplied by the weights as they are unpacked; for more rows the weights of a panel of columns are
-// unpacked once, and the own loops multiply.
+// blocks.cc: matmul_blocks of a few rows: the weights stay packed, and are unpacked as they are multiplied.
+// For more rows the op's body is faster, whose weights are unpacked once, while planning, and take up to 16
+// times the memory.
 #include "plugins/cpu/matmul/blocks.h"
 
 #include <algorithm>
 
-#include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/onednn/onednn.h"
 
 namespace keel_cpu {
 namespace {
 
-constexpr int64_t kFewRows = 16;  // at 4096 x 4096 and one thread, both ways take the same time
-constexpr int64_t kBlock = 96;    // rows that are multiplied by a panel before the next one
+constexpr int64_t kFewRows = 16;  // at 4096 x 4096 and one thread, both ways take about the same time
 
 struct BlockMatmul {
   const BlockKernel* kernel = nullptr;
-  const MatmulOp* loops = nullptr;  // of f32
   int64_t m = 0, n = 0, k = 0, count = 0, bytes = 0;
   bool has_zero = false;
 
   int64_t RowBytes() const { return count * bytes; }
   int64_t Spread() const { return RowBytes() * 8 / kernel->bits; }  // elements of a row of x
-  bool Few() const { return m <= kFewRows; }
   BlockRow Row(const keel_call* call, int64_t column) const {
     return {In<uint8_t>(call, 1) + column * RowBytes(), In<float>(call, 2) + column * count,
             has_zero ? In<float>(call, 3) + column * count : nullptr, count, bytes};
   }
 };
 
-keel_rc RunFew(const keel_call* call, const BlockMatmul& w) {
+keel_rc RunBlocks(const keel_call* call) {
+  const BlockMatmul& w = State<BlockMatmul>(call);
+  if (call->count == 0) return KEEL_OK;
   float* x = static_cast<float*>(call->scratch);
   float* sums = x + w.m * w.Spread();
   for (int64_t i = 0; i < w.m; i++)
@@ -46,49 +44,40 @@ keel_rc RunFew(const keel_call* call, const BlockMatmul& w) {
   return Done(call);
 }
 
-keel_rc RunMany(const keel_call* call, const BlockMatmul& w) {
-  const int64_t panel = w.loops->panel, panels = (w.n + panel - 1) / panel;
-  ParallelFor(call, panels, w.m * w.k * panel / 16, [&](int64_t begin, int64_t end) {
-    const Bytes memory = Allocate(static_cast<size_t>(w.k * panel) * sizeof(float));
-    float* to = reinterpret_cast<float*>(memory.get());
-    for (int64_t p = begin; p < end && !Cancelled(call); p++) {
-      const int64_t columns = std::min(panel, w.n - p * panel);
-      if (columns < panel) std::fill_n(to, w.k * panel, 0.0f);
-      for (int64_t j = 0; j < columns; j++) w.kernel->unpack(w.Row(call, p * panel + j), w.k, to + j, panel);
-      for (int64_t i = 0; i < w.m; i += kBlock)
-        w.loops->multiply({In<float>(call, 0) + i * w.k, w.k, 1}, to, panel, std::min(kBlock, w.m - i), w.n,
-                          w.k, p, Out<float>(call, 0) + i * w.n);
-    }
-  });
-  return Done(call);
-}
-
-keel_rc RunBlocks(const keel_call* call) {
-  const BlockMatmul& w = State<BlockMatmul>(call);
-  if (call->count == 0) return KEEL_OK;
-  return w.Few() ? RunFew(call, w) : RunMany(call, w);
-}
-
 keel_rc PrepareBlocks(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0), packed = node.In(1);
   BlockMatmul w;
   w.kernel = &BlockLoops(node.Int("bits"));
-  w.loops = std::find_if(MatmulLoops().dtypes, MatmulLoops().dtypes + MatmulLoops().n,
-                         [](const MatmulOp& op) { return op.dtype == KEEL_F32; });
   w.m = Product(x.shape, x.ndim - 1);
   w.k = x.shape[x.ndim - 1];
   w.n = packed.shape[0], w.count = packed.shape[1], w.bytes = packed.shape[2];
   keel_tensor zero;
   w.has_zero = node.host->node_in(node.node, 3, &zero) == KEEL_OK;
-  const uint64_t scratch = w.Few() ? static_cast<uint64_t>(w.m * (w.Spread() + w.count)) * sizeof(float) : 0;
+  const uint64_t scratch = static_cast<uint64_t>(w.m * (w.Spread() + w.count)) * sizeof(float);
   return Keep(launch, w, RunBlocks, scratch);
 }
 
-constexpr keel_impl kImpls[] = {
-    Impl("matmul_blocks", "weights unpacked in loops", Prepare<PrepareBlocks>, 0, "T=f32")};
+int32_t Matches(keel_dev, const keel_host* host, const keel_node* node) {
+  try {
+    const keel_tensor x = Node{host, node}.In(0);
+    return std::all_of(x.shape, x.shape + x.ndim, [](int64_t d) { return d >= 0; }) &&
+           Product(x.shape, x.ndim - 1) <= kFewRows;
+  } catch (...) {
+    return 0;
+  }
+}
+
+keel_impl Row() {
+  keel_impl row = Impl("matmul_blocks", "weights unpacked in loops", Prepare<PrepareBlocks>, 0, "T=f32");
+  row.match = Matches;
+  return row;
+}
 
 }  // namespace
 
-Impls BlockImpls() { return kImpls; }
+Impls BlockImpls() {
+  static const keel_impl row = Row();
+  return {&row, 1};
+}
 
 }  // namespace keel_cpu

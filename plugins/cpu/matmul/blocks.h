@@ -22,8 +22,6 @@ struct BlockKernel {
   // y[r * step] = the product of row r of x (8 / bits streams) and the weights.
   void (*multiply)(const float* x, const float* sums, int64_t rows, const BlockRow& w, float* y,
                    int64_t step);
-  // The first k weights of a row in f32, `step` apart.
-  void (*unpack)(const BlockRow& w, int64_t k, float* to, int64_t step);
 };
 
 // The kernels for 2, 4 and 8 bits.
