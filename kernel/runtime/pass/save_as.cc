@@ -1,3 +1,4 @@
+// save_as.cc: see save_as.h.
 #include "kernel/runtime/pass/save_as.h"
 
 #include "kernel/language/graph/node_effects.h"
