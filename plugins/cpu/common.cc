@@ -41,6 +41,11 @@ uint32_t Node::InCount() const {
   return n_in;
 }
 
+bool Node::Has(uint32_t i) const {
+  keel_tensor t;
+  return host->node_in(node, i, &t) == KEEL_OK;
+}
+
 keel_attr Node::Attr(const char* name) const {
   keel_attr a{};
   if (host->node_attr(node, name, &a) != KEEL_OK)

@@ -36,6 +36,7 @@ struct Node {
   keel_tensor In(uint32_t i) const;  // data is null unless the operand is a constant
   keel_tensor Out(uint32_t i) const;
   uint32_t InCount() const;
+  bool Has(uint32_t i) const;  // operand i is given
   keel_attr Attr(const char* name) const;
   int64_t Int(const char* name) const { return Attr(name).i; }
   bool Flag(const char* name) const { return Attr(name).i != 0; }
@@ -184,10 +185,21 @@ struct ComputeOf<BF16> {
 template <class T>
 using Compute = typename ComputeOf<T>::Type;
 
+// Whether an impl serves a node; not if that cannot be read.
+template <bool (*F)(const Node&)>
+int32_t Match(keel_dev, const keel_host* host, const keel_node* node) {
+  try {
+    return F(Node{host, node});
+  } catch (...) {
+    return 0;
+  }
+}
+
 // One row of a table of impls.
 constexpr keel_impl Impl(const char* op, const char* name, decltype(keel_impl::prepare) prepare,
-                         uint32_t flags = 0, const char* types = nullptr, int32_t priority = 0) {
-  return {op, 1, 1, types, name, priority, flags, nullptr, prepare, nullptr};
+                         uint32_t flags = 0, const char* types = nullptr, int32_t priority = 0,
+                         decltype(keel_impl::match) match = nullptr) {
+  return {op, 1, 1, types, name, priority, flags, match, prepare, nullptr};
 }
 
 // Prepares a strided copy of 4-byte elements between two layouts (shape/permute.cc).

@@ -52,7 +52,7 @@ keel_rc save(const keel_host* host, keel_edit* edit, const keel_sink* sink) {
                  [&] { onnx_export::save(host, edit, sink); });
 }
 
-const keel_importer kImporters[] = {{"onnx", "onnx", probe, import, onnx_export::kComposites, save}};
+const keel_importer kImporters[] = {{"onnx", "onnx", probe, import, onnx_export::composites(), save}};
 const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
                              "onnx",
                              "0.1.0",

@@ -1,3 +1,4 @@
+// temp_file.cc: see temp_file.h.
 #include "kernel/language/graph/temp_file.h"
 
 #include <fcntl.h>

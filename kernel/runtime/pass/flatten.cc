@@ -1,3 +1,4 @@
+// flatten.cc: see flatten.h.
 #include "kernel/runtime/pass/flatten.h"
 
 #include <algorithm>

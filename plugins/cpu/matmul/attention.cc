@@ -143,7 +143,7 @@ keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
   if (w.scale == 0) w.scale = 1 / std::sqrt(static_cast<double>(w.d));
   w.causal = node.Flag("causal");
   w.zero_nan = node.Flag("zero_nan");
-  if (keel_tensor mask; node.host->node_in(node.node, 3, &mask) == KEEL_OK) ReadMask(node, &w);
+  if (node.Has(3)) ReadMask(node, &w);
   w.threads = Budget();
   const int64_t bytes = w.heads * w.HeadBytes() + w.threads * w.ScoreBytes();
   return Keep(launch, std::move(w), RunAttention, static_cast<uint64_t>(bytes));

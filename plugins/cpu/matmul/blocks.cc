@@ -51,33 +51,22 @@ keel_rc PrepareBlocks(const Node& node, keel_launch* launch) {
   w.m = Product(x.shape, x.ndim - 1);
   w.k = x.shape[x.ndim - 1];
   w.n = packed.shape[0], w.count = packed.shape[1], w.bytes = packed.shape[2];
-  keel_tensor zero;
-  w.has_zero = node.host->node_in(node.node, 3, &zero) == KEEL_OK;
+  w.has_zero = node.Has(3);
   const uint64_t scratch = static_cast<uint64_t>(w.m * (w.Spread() + w.count)) * sizeof(float);
   return Keep(launch, w, RunBlocks, scratch);
 }
 
-int32_t Matches(keel_dev, const keel_host* host, const keel_node* node) {
-  try {
-    const keel_tensor x = Node{host, node}.In(0);
-    return std::all_of(x.shape, x.shape + x.ndim, [](int64_t d) { return d >= 0; }) &&
-           Product(x.shape, x.ndim - 1) <= kFewRows;
-  } catch (...) {
-    return 0;
-  }
+bool Matches(const Node& node) {
+  const keel_tensor x = node.In(0);
+  return std::all_of(x.shape, x.shape + x.ndim, [](int64_t d) { return d >= 0; }) &&
+         Product(x.shape, x.ndim - 1) <= kFewRows;
 }
 
-keel_impl Row() {
-  keel_impl row = Impl("matmul_blocks", "weights unpacked in loops", Prepare<PrepareBlocks>, 0, "T=f32");
-  row.match = Matches;
-  return row;
-}
+constexpr keel_impl kImpls[] = {Impl("matmul_blocks", "weights unpacked in loops", Prepare<PrepareBlocks>, 0,
+                                     "T=f32", 0, Match<Matches>)};
 
 }  // namespace
 
-Impls BlockImpls() {
-  static const keel_impl row = Row();
-  return {&row, 1};
-}
+Impls BlockImpls() { return kImpls; }
 
 }  // namespace keel_cpu

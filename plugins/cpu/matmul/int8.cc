@@ -142,10 +142,6 @@ keel_rc RunInt8(const keel_call* call) {
   return Done(call);
 }
 
-bool IsGiven(const Node& node, uint32_t operand) {
-  keel_tensor t;
-  return node.host->node_in(node.node, operand, &t) == KEEL_OK;
-}
 bool IsOne(const keel_tensor& t) {
   return std::all_of(t.shape, t.shape + t.ndim, [](int64_t d) { return d == 1; });
 }
@@ -169,8 +165,8 @@ keel_rc PrepareInt8(const Node& node, keel_launch* launch) {
   w.a_signed = TypeOf(a) == KEEL_I8;
   w.b_signed = TypeOf(b) == KEEL_I8;
   w.a_rows = Product(a.shape, a.ndim - 1);
-  if (IsGiven(node, kAZero)) w.a_zero = kAZero, w.zero_per_row = !IsOne(node.In(kAZero));
-  if (IsGiven(node, kBZero)) w.b_zero = kBZero, w.zero_per_column = !IsOne(node.In(kBZero));
+  if (node.Has(kAZero)) w.a_zero = kAZero, w.zero_per_row = !IsOne(node.In(kAZero));
+  if (node.Has(kBZero)) w.b_zero = kBZero, w.zero_per_column = !IsOne(node.In(kBZero));
   if (b.data != nullptr) {
     const int64_t panels = w.s.b_matrices * w.Panels();
     Bytes packed = AllocateConstant(static_cast<size_t>(panels * w.PanelBytes()));
@@ -185,27 +181,16 @@ keel_rc PrepareInt8(const Node& node, keel_launch* launch) {
 }
 
 // Zero points of other shapes: the body of the op.
-int32_t Matches(keel_dev, const keel_host* host, const keel_node* node) {
-  try {
-    const Node n{host, node};
-    return (!IsGiven(n, kAZero) || ServesRows(n.In(kAZero), n.In(0))) &&
-           (!IsGiven(n, kBZero) || ServesColumns(n.In(kBZero), n.In(1)));
-  } catch (...) {
-    return 0;
-  }
+bool Matches(const Node& node) {
+  return (!node.Has(kAZero) || ServesRows(node.In(kAZero), node.In(0))) &&
+         (!node.Has(kBZero) || ServesColumns(node.In(kBZero), node.In(1)));
 }
 
-keel_impl Row() {
-  keel_impl row = Impl("matmul_integer", "blocked loops of 8-bit integers", Prepare<PrepareInt8>);
-  row.match = Matches;
-  return row;
-}
+constexpr keel_impl kImpls[] = {Impl("matmul_integer", "blocked loops of 8-bit integers",
+                                     Prepare<PrepareInt8>, 0, nullptr, 0, Match<Matches>)};
 
 }  // namespace
 
-Impls Int8Impls() {
-  static const keel_impl row = Row();
-  return {&row, 1};
-}
+Impls Int8Impls() { return kImpls; }
 
 }  // namespace keel_cpu

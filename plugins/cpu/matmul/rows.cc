@@ -41,10 +41,7 @@ constexpr auto kMatches = []<size_t... i>(std::index_sequence<i...>) {
 (std::make_index_sequence<kMostReasons>());
 
 keel_impl Row(const char* name, bool onednn, Match match) {
-  keel_impl row =
-      Impl("matmul", name, Prepare<PrepareMatmul>, onednn ? KEEL_IMPL_THREAD_BITS : 0, "T=f32", 1);
-  row.match = match;
-  return row;
+  return Impl("matmul", name, Prepare<PrepareMatmul>, onednn ? KEEL_IMPL_THREAD_BITS : 0, "T=f32", 1, match);
 }
 
 std::vector<keel_impl> MakeRows() {

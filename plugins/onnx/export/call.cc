@@ -1,3 +1,4 @@
+// call.cc: see call.h.
 #include "plugins/onnx/export/call.h"
 
 namespace onnx_export {
@@ -70,7 +71,7 @@ void Call::give_cast(const std::string& x) {
 
 keel_dt wide_dtype(keel_dt t) {
   const bool integer = (t & 0xff) < 2 || t == KEEL_BOOL;
-  return integer && bits_of(t) < 32 ? keel_dt{KEEL_I32} : t;
+  return integer && dtype_bits(t) < 32 ? keel_dt{KEEL_I32} : t;
 }
 
 void plain(Call& c) {

@@ -18,7 +18,7 @@ double reachable(keel_dt t, double limit) {
 
 // The bytes of the dtype's largest integer, which a double may not hold.
 std::string largest(keel_dt t) {
-  std::string bytes(static_cast<size_t>(bits_of(t)) / 8, static_cast<char>(0xff));
+  std::string bytes(static_cast<size_t>(dtype_bits(t)) / 8, static_cast<char>(0xff));
   if (!is_unsigned(t)) bytes.back() = 0x7f;
   return bytes;
 }
@@ -28,7 +28,8 @@ std::string largest(keel_dt t) {
 void to_integer(Call& c, keel_dt from, keel_dt to) {
   const bool packed = keel::is_storage(to);
   const keel_dt t = !packed ? to : is_unsigned(to) ? keel_dt{KEEL_U8} : keel_dt{KEEL_I8};
-  const double above = std::ldexp(1.0, bits_of(to) - !is_unsigned(to)), below = is_unsigned(to) ? 0 : -above;
+  const double above = std::ldexp(1.0, dtype_bits(to) - !is_unsigned(to)),
+               below = is_unsigned(to) ? 0 : -above;
   const std::string x = c.in(0), zero = c.scalar(t, 0), least = c.scalar(t, below);
   const std::string most =
       packed ? c.scalar(t, above - 1) : c.scope.model().tensor("largest", t, {}, largest(t), false);

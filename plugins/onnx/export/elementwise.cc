@@ -46,11 +46,9 @@ void mod(Call& c) {
 int64_t constant_exponent(Call& c) {
   keel_tensor t = c.scope.type(c.in_value(1));
   if (!t.data) return -1;
-  int64_t count = 1;
-  for (int32_t d = 0; d < t.ndim; d++) count *= t.shape[d];
-  const auto width = static_cast<size_t>(bits_of(c.dtype())) / 8;
+  const auto width = static_cast<size_t>(dtype_bits(c.dtype())) / 8;
   uint64_t value = 0;
-  if (count != 1) return -1;
+  if (count_of(t) != 1) return -1;
   __builtin_memcpy(&value, t.data, width);
   return value <= 64 ? static_cast<int64_t>(value) : -1;
 }
@@ -75,7 +73,7 @@ void not_equal(Call& c) { c.give("Not", {c.add("Equal", {c.in(0), c.in(1)})}); }
 void shift(Call& c) {
   const keel_dt t = c.dtype();
   const std::string zero = c.scalar(t, 0), by = c.in(1);
-  const std::string fits = c.add("Less", {by, c.scalar(t, bits_of(t))});
+  const std::string fits = c.add("Less", {by, c.scalar(t, dtype_bits(t))});
   const std::string safe = c.add("Where", {fits, by, zero});
   const std::string moved =
       c.add("BitShift", {c.in(0), safe}, NodeAttrs().s("direction", c.op == "shift_left" ? "LEFT" : "RIGHT"));
@@ -98,7 +96,7 @@ void rsqrt(Call& c) { c.give("Reciprocal", {c.add("Sqrt", {c.in(0)})}); }
 
 // With u = 1 + x rounded, log(u) * x / (u - 1) has no error from that rounding; u = 1: x.
 void log1p(Call& c) {
-  const keel_dt own = c.dtype(), t = bits_of(own) == 16 ? keel_dt{KEEL_F32} : own;
+  const keel_dt own = c.dtype(), t = dtype_bits(own) == 16 ? keel_dt{KEEL_F32} : own;
   const std::string x = t == own ? c.in(0) : c.cast(c.in(0), t), one = c.scalar(t, 1);
   const std::string u = c.add("Add", {x, one}), inf = c.scalar(t, std::numeric_limits<double>::infinity());
   const std::string part = c.add("Div", {x, c.add("Sub", {u, one})});

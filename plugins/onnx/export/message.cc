@@ -1,3 +1,4 @@
+// message.cc: see message.h.
 #include "plugins/onnx/export/message.h"
 
 #include <iterator>

@@ -1,3 +1,4 @@
+// model.cc: see model.h; and the numbers of fields of ONNX's messages.
 #include "plugins/onnx/export/model.h"
 
 #include <cmath>
@@ -6,39 +7,14 @@
 namespace onnx_export {
 namespace {
 
-struct Dtype {
-  keel_dt keel;
-  int64_t onnx, opset;
-  const char* name;
+// Dtypes that the first opset lacks.
+struct Since {
+  keel_dt dtype;
+  int64_t opset;
 };
-constexpr Dtype kDtypes[] = {{KEEL_F32, 1, 1, "f32"},
-                             {KEEL_U8, 2, 1, "u8"},
-                             {KEEL_I8, 3, 1, "i8"},
-                             {KEEL_U16, 4, 1, "u16"},
-                             {KEEL_I16, 5, 1, "i16"},
-                             {KEEL_I32, 6, 1, "i32"},
-                             {KEEL_I64, 7, 1, "i64"},
-                             {KEEL_BOOL, 9, 1, "bool"},
-                             {KEEL_F16, 10, 1, "f16"},
-                             {KEEL_F64, 11, 1, "f64"},
-                             {KEEL_U32, 12, 1, "u32"},
-                             {KEEL_U64, 13, 1, "u64"},
-                             {KEEL_BF16, 16, 1, "bf16"},
-                             {KEEL_F8E4M3FN, 17, 19, "f8e4m3fn"},
-                             {KEEL_F8E4M3FNUZ, 18, 19, "f8e4m3fnuz"},
-                             {KEEL_F8E5M2, 19, 19, "f8e5m2"},
-                             {KEEL_F8E5M2FNUZ, 20, 19, "f8e5m2fnuz"},
-                             {KEEL_U4, 21, 21, "u4"},
-                             {KEEL_I4, 22, 21, "i4"},
-                             {KEEL_F4E2M1, 23, 23, "f4e2m1"},
-                             {KEEL_F8E8M0, 24, 24, "f8e8m0"},
-                             {KEEL_U2, 25, 25, "u2"},
-                             {KEEL_I2, 26, 25, "i2"}};
-const Dtype* find(keel_dt dtype) {
-  for (const Dtype& each : kDtypes)
-    if (each.keel == dtype) return &each;
-  return nullptr;
-}
+constexpr Since kSince[] = {
+    {KEEL_F8E4M3FN, 19}, {KEEL_F8E4M3FNUZ, 19}, {KEEL_F8E5M2, 19}, {KEEL_F8E5M2FNUZ, 19}, {KEEL_U4, 21},
+    {KEEL_I4, 21},       {KEEL_F4E2M1, 23},     {KEEL_F8E8M0, 24}, {KEEL_U2, 25},         {KEEL_I2, 25}};
 
 // Fields of ONNX's messages.
 namespace attribute {
@@ -78,11 +54,27 @@ uint16_t narrow_float(double number, int mantissa) {
   return static_cast<uint16_t>(sign | std::min<int64_t>(bits, inf));
 }
 
+// The bytes of one element; f16, bf16 and f32 are rounded.
+std::string element(keel_dt dtype, double number) {
+  auto bytes = [](auto v) { return std::string(reinterpret_cast<const char*>(&v), sizeof v); };
+  if (dtype == KEEL_F64) return bytes(number);
+  if (dtype == KEEL_F32) return bytes(static_cast<float>(number));
+  if (dtype == KEEL_F16) return bytes(narrow_float(number, 10));
+  if (dtype == KEEL_BF16) return bytes(narrow_float(number, 7));
+  if (dtype == KEEL_BOOL) return bytes(static_cast<uint8_t>(number != 0));
+  const uint64_t whole = number < 0 ? static_cast<uint64_t>(static_cast<int64_t>(number))
+                         : number >= 18446744073709551615.0 ? ~uint64_t{0}
+                                                            : static_cast<uint64_t>(number);
+  return bytes(whole).substr(0, static_cast<size_t>(dtype_bits(dtype)) / 8);
+}
+
 }  // namespace
 
-int64_t element_type(keel_dt dtype) { return find(dtype) ? find(dtype)->onnx : 0; }
-int64_t opset_of(keel_dt dtype) { return find(dtype) ? find(dtype)->opset : 1; }
-std::string dtype_name(keel_dt dtype) { return find(dtype) ? find(dtype)->name : cat("dtype ", dtype); }
+int64_t opset_of(keel_dt dtype) {
+  for (const Since& each : kSince)
+    if (each.dtype == dtype) return each.opset;
+  return 1;
+}
 
 Message& NodeAttrs::add(const char* name, int64_t type) {
   Message& made = attrs_.emplace_back();
@@ -202,19 +194,6 @@ void Model::check_refused() const {
     list += cat(list.empty() ? "" : "; ", node.first, count > 1 ? cat(" (", count, ")") : "",
                 node.second.empty() ? "" : ": ", node.second);
   onnx_import::refuse(KEEL_UNIMPLEMENTED, cat("cannot be written as ONNX: ", list));
-}
-
-std::string element(keel_dt dtype, double number) {
-  auto bytes = [](auto v) { return std::string(reinterpret_cast<const char*>(&v), sizeof v); };
-  if (dtype == KEEL_F64) return bytes(number);
-  if (dtype == KEEL_F32) return bytes(static_cast<float>(number));
-  if (dtype == KEEL_F16) return bytes(narrow_float(number, 10));
-  if (dtype == KEEL_BF16) return bytes(narrow_float(number, 7));
-  if (dtype == KEEL_BOOL) return bytes(static_cast<uint8_t>(number != 0));
-  const uint64_t whole = number < 0 ? static_cast<uint64_t>(static_cast<int64_t>(number))
-                         : number >= 18446744073709551615.0 ? ~uint64_t{0}
-                                                            : static_cast<uint64_t>(number);
-  return bytes(whole).substr(0, static_cast<size_t>(bits_of(dtype)) / 8);
 }
 
 }  // namespace onnx_export

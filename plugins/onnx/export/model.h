@@ -4,7 +4,9 @@
 // of the model differ.
 #pragma once
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,28 +14,27 @@
 
 #include "plugins/onnx/export/message.h"
 #include "plugins/onnx/import/failure.h"
+#include "plugins/onnx/model/tensor.h"
 
 namespace onnx_export {
 
+using keel::dtype_bits;
 using onnx_import::cat;
+using onnx_import::element_type;
 using onnx_import::Failure;
+using onnx_import::is_float;
+using onnx_import::is_unsigned;
 using Ints = std::vector<int64_t>;
 using Dims = std::vector<keel_dim>;
 using Names = std::vector<std::string>;
 
 constexpr int64_t kBaseOpset = 22;
-// ONNX's number of a dtype; 0: none.
-int64_t element_type(keel_dt dtype);
 // The first opset that has the dtype.
 int64_t opset_of(keel_dt dtype);
-std::string dtype_name(keel_dt dtype);
-
-inline bool is_float(keel_dt t) { return (t & 0xff) == 2 || (t & 0xff) == 4; }
-inline bool is_unsigned(keel_dt t) { return (t & 0xff) == 1; }
-inline int bits_of(keel_dt t) { return static_cast<int>(t >> 8 & 0xff); }
-inline keel_dt dtype_of(const keel_tensor& t) {
-  return t.dtype.code | uint32_t{t.dtype.bits} << 8 | uint32_t{t.dtype.lanes} << 16;
+inline int64_t count_of(const keel_tensor& t) {  // elements
+  return std::accumulate(t.shape, t.shape + t.ndim, int64_t{1}, std::multiplies<>());
 }
+inline keel_dt dtype_of(const keel_tensor& t) { return keel_dt_of(&t); }
 
 // The attributes of a node.
 class NodeAttrs {
@@ -86,8 +87,5 @@ class Model {
   std::map<std::pair<std::string, std::string>, int> refused_;
   std::map<std::pair<std::string, std::string>, std::string> shared_;
 };
-
-// The bytes of one element; f16, bf16 and f32 are rounded.
-std::string element(keel_dt dtype, double number);
 
 }  // namespace onnx_export

@@ -54,8 +54,8 @@ struct Window {
 // A dtype that MaxPool takes and that holds all numbers of this one; 64-bit integers have none.
 keel_dt of_pool(keel_dt t) {
   if (is_float(t) || t == KEEL_I8 || t == KEEL_U8) return t;
-  if (bits_of(t) == 16) return KEEL_F32;
-  if (bits_of(t) == 32) return KEEL_F64;
+  if (dtype_bits(t) == 16) return KEEL_F32;
+  if (dtype_bits(t) == 32) return KEEL_F64;
   throw Refused{"of 64-bit integers"};
 }
 
@@ -81,7 +81,7 @@ void max_pool(Call& c) {
 
 void max_pool_index(Call& c) {
   Window w(c);
-  const keel_dt own = c.dtype(), t = bits_of(own) == 16 ? keel_dt{KEEL_F32} : of_pool(own);
+  const keel_dt own = c.dtype(), t = dtype_bits(own) == 16 ? keel_dt{KEEL_F32} : of_pool(own);
   if (!w.fits()) throw Refused{"with a padding as wide as the window"};
   const std::string x = own == t ? c.in(0) : c.cast(c.in(0), t);
   auto pooled = [&](const std::string& of) {

@@ -34,7 +34,7 @@ void reduce_wrapping(Call& c) {
   const Ints axes = c.list("axes");
   const keel_dt t = c.dtype();
   if (axes.empty()) return c.give(c.in(0));
-  if (is_float(t) || bits_of(t) == 64)
+  if (is_float(t) || dtype_bits(t) == 64)
     return c.give(c.row->onnx, {c.in(0), c.ints(axes)}, NodeAttrs().i("keepdims", c.flag("keep")));
   c.give_cast(reduced(c, c.row->onnx, c.cast(c.in(0), KEEL_I64), axes, c.flag("keep")));
 }
@@ -58,7 +58,8 @@ void integer_extreme(Call& c, const Ints& axes) {
     return c.give(c.row->onnx, {x, c.ints(axes)}, NodeAttrs().i("keepdims", c.flag("keep")));
   const std::string found = reduced(c, c.row->onnx, x, axes, c.flag("keep"));
   if (c.dtype() == KEEL_BOOL) return c.give("Greater", {found, c.scalar(wide, 0)});
-  const double range = std::ldexp(1.0, bits_of(c.dtype())), least = is_unsigned(c.dtype()) ? 0 : -range / 2;
+  const double range = std::ldexp(1.0, dtype_bits(c.dtype())),
+               least = is_unsigned(c.dtype()) ? 0 : -range / 2;
   const std::string high = c.add("Min", {found, c.scalar(wide, least + range - 1)});
   c.give_cast(c.add("Max", {high, c.scalar(wide, least)}));
 }
@@ -93,7 +94,7 @@ void reduce_mean(Call& c) {
 void extreme(Call& c) {
   keel_dt t = c.dtype();
   std::string x = c.in(0);
-  if (bits_of(t) == 16) x = c.cast(x, t = is_float(t) ? KEEL_F32 : KEEL_I32);
+  if (dtype_bits(t) == 16) x = c.cast(x, t = is_float(t) ? KEEL_F32 : KEEL_I32);
   const int64_t axis = c.number("axis");
   auto attrs = [&] {
     return NodeAttrs().i("axis", axis).i("keepdims", 0).i("select_last_index", c.flag("last"));
@@ -119,7 +120,7 @@ void top_k(Call& c) {
   keel_dt wide;
   const bool largest = c.flag("largest");
   std::string x = widened(c, &wide);
-  if (bits_of(wide) == 16) x = c.cast(x, wide = KEEL_F32);
+  if (dtype_bits(wide) == 16) x = c.cast(x, wide = KEEL_F32);
   std::string key = x;
   if (is_float(wide))
     key = c.add("Where", {c.add("IsNaN", {x}), c.scalar(wide, std::numeric_limits<double>::infinity()), x});

@@ -1,3 +1,4 @@
+// save.cc: see save.h.
 #include "plugins/onnx/export/save.h"
 
 #include <unordered_map>
@@ -54,6 +55,15 @@ void write(const keel_sink* sink, const Message& model) {
 }
 
 }  // namespace
+
+const char* composites() {
+  static const std::string all = [] {
+    std::string list;
+    for (const Row& row : composite_rows()) list += cat(list.empty() ? "" : " ", row.op);
+    return list;
+  }();
+  return all.c_str();
+}
 
 // NOLINTNEXTLINE(misc-no-recursion): graphs nest at most 32 deep
 void export_nodes(Scope& scope) {

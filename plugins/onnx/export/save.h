@@ -4,9 +4,8 @@
 
 namespace onnx_export {
 
-// Ops with a body that rows convert, for keel_importer.composites.
-inline constexpr const char* kComposites =
-    "sigmoid softplus tan asin acos atan gelu leaky_relu softmax log_softmax layer_norm batch_norm";
+// The ops of composite.cc, for keel_importer.composites.
+const char* composites();
 // Converts all nodes of the scope's graph.
 void export_nodes(Scope& scope);
 void save(const keel_host* host, keel_edit* edit, const keel_sink* sink);

@@ -1,3 +1,4 @@
+// scope.cc: see scope.h.
 #include "plugins/onnx/export/scope.h"
 
 #include <cctype>
@@ -116,11 +117,9 @@ std::string Scope::name(keel_value v) {
   keel_tensor t = type(v);
   if (!t.data && host_->edit_producer(edit_, v) != KEEL_NO_VALUE)
     throw Failure{KEEL_INTERNAL, "a value is used before it is computed"};
-  int64_t count = 1;
-  for (int32_t d = 0; d < t.ndim; d++) count *= t.shape[d];
   const char* given = host_->value_name(edit_, v);
   const bool literal = !given || std::string_view(given).find('(') != std::string_view::npos;
-  std::string_view bytes{static_cast<const char*>(t.data), keel_bytes(dtype_of(t), count)};
+  std::string_view bytes{static_cast<const char*>(t.data), keel_bytes(dtype_of(t), count_of(t))};
   if (!t.data) bytes = "";
   return names_[v] = model_.tensor(literal ? "const" : given, dtype_of(t), Ints(t.shape, t.shape + t.ndim),
                                    bytes, true);

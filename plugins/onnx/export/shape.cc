@@ -32,7 +32,7 @@ void iota(Call& c) {
 
 void dim(Call& c) {
   const keel_dim d = c.number("of");
-  if (!KEEL_DIM_IS_HANDLE(d) && bits_of(c.out_dtype()) >= 32)
+  if (!KEEL_DIM_IS_HANDLE(d) && dtype_bits(c.out_dtype()) >= 32)
     return c.give(c.scalar(c.out_dtype(), static_cast<double>(d)));
   c.give(one(c, c.scope.size(d), c.out_dtype()));
 }

@@ -123,10 +123,14 @@ keel_dt dtype_of(int64_t type, const std::string& what) {
              ", which Keel does not support"));
 }
 
+int64_t element_type(keel_dt t) {
+  const auto* found = std::find(std::begin(kDtypes) + 1, std::end(kDtypes), t);
+  return found == std::end(kDtypes) ? 0 : found - std::begin(kDtypes);
+}
+
 std::string dtype_name(keel_dt t) {
   if (t == KEEL_BOOL) return "bool";
-  if (keel::is_storage(t))
-    return kNames[std::find(std::begin(kDtypes), std::end(kDtypes), t) - std::begin(kDtypes)];
+  if (keel::is_storage(t)) return kNames[element_type(t)];
   constexpr const char* kLetters[] = {"i", "u", "f", "?", "bf"};
   const uint32_t code = t & 0xff;
   return cat(code < 5 ? kLetters[code] : "?", (t >> 8) & 0xff);

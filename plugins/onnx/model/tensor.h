@@ -16,6 +16,7 @@ namespace onnx_import {
 
 // The dtype of an ONNX element type; throws, with its name, if Keel has none.
 keel_dt dtype_of(int64_t element_type, const std::string& what);
+int64_t element_type(keel_dt dtype);                              // the reverse; 0: none
 inline uint64_t width_of(keel_dt t) { return keel_bytes(t, 1); }  // of one element alone
 inline bool is_float(keel_dt t) { return (t & 0xff) == 2 || (t & 0xff) == 4; }
 inline bool is_unsigned(keel_dt t) { return (t & 0xff) == 1; }

@@ -3,19 +3,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "plugins/onnx/ops/term.h"
+#include "plugins/onnx/ops/classes.h"
 
 namespace onnx_import {
 namespace {
-
-Term constant_row(Edit& e, keel_dt dtype, const std::vector<float>& numbers) {
-  Value value;
-  value.data = store(KEEL_F32, {static_cast<int64_t>(numbers.size())}, {numbers.begin(), numbers.end()});
-  return Term(e, e.id(value)).to(dtype);
-}
-Term constant_row(Edit& e, const Ints& numbers) {
-  return {e, e.array({KEEL_I64, {static_cast<int64_t>(numbers.size())}, numbers})};
-}
 
 // A list of the node has one number per feature (the last dim) or, where `one` says so, one for all.
 void expect_features(Call& c, const char* what, size_t n, bool one = true) {
@@ -45,8 +36,8 @@ void scaler(Call& c) {
   Term y = x;
   if (!offset.empty()) expect_features(c, "offset", offset.size());
   if (!scale.empty()) expect_features(c, "scale", scale.size());
-  if (!offset.empty()) y = y - constant_row(c.e, KEEL_F32, offset);
-  if (!scale.empty()) y = y * constant_row(c.e, KEEL_F32, scale);
+  if (!offset.empty()) y = y - constant_of(c.e, KEEL_F32, offset);
+  if (!scale.empty()) y = y * constant_of(c.e, KEEL_F32, scale);
   c.set(0, y.v);
 }
 
@@ -68,7 +59,7 @@ void imputer(Call& c) {
   const bool floats = is_float(x.dtype());
   const char* from = floats ? "imputed_value_floats" : "imputed_value_int64s";
   if (!c.has_attribute(from)) c.invalid(cat("attribute ", from, " is missing"));
-  const Term values = floats ? constant_row(c.e, x.dtype(), c.floats(from)) : constant_row(c.e, c.ints(from));
+  const Term values = floats ? constant_of(c.e, x.dtype(), c.floats(from)) : constant_of(c.e, c.ints(from));
   expect_features(c, from, floats ? c.floats(from).size() : c.ints(from).size());
   const double replaced =
       floats ? c.f("replaced_value_float", 0) : static_cast<double>(c.i("replaced_value_int64", 0));
@@ -83,36 +74,31 @@ void linear_regressor(Call& c) {
   const int64_t targets = c.i("targets", 1), n = static_cast<int64_t>(weights.size());
   if (targets < 1 || n % targets != 0) c.invalid(cat(n, " coefficients for ", targets, " targets"));
   expect_features(c, "a row of coefficients", static_cast<size_t>(n / targets), false);
-  const Term w = constant_row(c.e, KEEL_F32, weights).reshape({targets, n / targets});
+  const Term w = constant_of(c.e, KEEL_F32, weights).reshape({targets, n / targets});
   Term y = Term(c, 0).to(KEEL_F32).op("matmul", w, Attrs().flag("tb", true));
-  if (!bias.empty()) y = y + constant_row(c.e, KEEL_F32, bias);
+  if (!bias.empty()) y = y + constant_of(c.e, KEEL_F32, bias);
   c.set(0, y.v);
 }
 
 // Scores of all classes; one row of coefficients for two classes is the score of the second.
 void linear_classifier(Call& c) {
-  if (c.has_attribute("classlabels_strings"))
-    c.unsupported("classlabels_strings: labels that are strings; expected classlabels_ints");
-  const Ints labels = c.ints("classlabels_ints");
+  const Ints labels = class_labels(c, "classlabels_ints");
   const std::vector<float> weights = c.floats("coefficients"), bias = c.floats("intercepts");
   const auto classes = static_cast<int64_t>(labels.size()), n = static_cast<int64_t>(weights.size());
   const Dims d = c.dims(0);
-  if (classes < 2) c.unsupported(cat(classes, " class labels; expected two or more"));
   if (d.size() != 2 || KEEL_DIM_IS_HANDLE(d[1]))
     c.unsupported("an operand other than [n, features] with known features");
   const int64_t rows = d[1] > 0 && n == d[1] && classes == 2 ? 1 : classes;
   if (n != rows * d[1]) c.invalid(cat(n, " coefficients for ", d[1], " features and ", classes, " classes"));
   if (!bias.empty() && std::ssize(bias) != rows) c.invalid(cat(bias.size(), " intercepts; expected ", rows));
-  Term y = Term(c, 0).to(KEEL_F32).op("matmul", constant_row(c.e, KEEL_F32, weights).reshape({rows, d[1]}),
+  Term y = Term(c, 0).to(KEEL_F32).op("matmul", constant_of(c.e, KEEL_F32, weights).reshape({rows, d[1]}),
                                       Attrs().flag("tb", true));
-  if (!bias.empty()) y = y + constant_row(c.e, KEEL_F32, bias);
-  const std::string after = c.s("post_transform", "NONE");
-  if (after != "NONE" && after != "SOFTMAX" && after != "LOGISTIC")
-    c.unsupported(cat("post_transform '", after, "'; expected NONE, SOFTMAX or LOGISTIC"));
+  if (!bias.empty()) y = y + constant_of(c.e, KEEL_F32, bias);
   const Term both = rows == 1 ? concat({-y, y}, 1) : y;
-  c.set(0, constant_row(c.e, labels).gather(both.op("arg_max", Attrs().i("axis", 1)), 0).v);
-  if (after != "NONE") return c.set(1, both.op(after == "SOFTMAX" ? "softmax" : "sigmoid").v);
-  c.set(1, rows == 1 ? concat({1 - y, y}, 1).v : y.v);  // as ONNX Runtime; onnx.reference gives {-y, y}
+  give_labels(c, labels, both);
+  // As ONNX Runtime; onnx.reference gives {-y, y} without a transform, too.
+  const bool as_probability = rows == 1 && transform_of(c) == "NONE";
+  c.set(1, as_probability ? concat({1 - y, y}, 1).v : transformed(c, both).v);
 }
 
 // The keys, values or default of LabelEncoder, from whichever attribute the model has.
@@ -123,8 +109,8 @@ Term table(Call& c, const char* tensor, const char* floats, const char* ints) {
     value.tensor = a->tensor.get();
     return Term(c.e, c.e.id(value)).reshape({-1});
   }
-  if (c.has_attribute(floats)) return constant_row(c.e, KEEL_F32, c.floats(floats));
-  if (c.has_attribute(ints)) return constant_row(c.e, c.ints(ints));
+  if (c.has_attribute(floats)) return constant_of(c.e, KEEL_F32, c.floats(floats));
+  if (c.has_attribute(ints)) return constant_of(c.e, c.ints(ints));
   c.unsupported(
       cat("attributes ", tensor, ", ", floats, " and ", ints, " are missing; strings are not supported"));
 }

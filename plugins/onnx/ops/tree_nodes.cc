@@ -132,14 +132,6 @@ Term with_base(Call& c, const Term& y, size_t results) {
   return y + constant_of(c.e, KEEL_F32, base);
 }
 
-Term transformed(Call& c, const Term& y) {
-  const std::string after = c.s("post_transform", "NONE");
-  if (after == "NONE") return y;
-  if (after == "SOFTMAX") return y.op("softmax");
-  if (after == "LOGISTIC") return y.op("sigmoid");
-  c.unsupported(cat("post_transform '", after, "'; expected NONE, SOFTMAX or LOGISTIC"));
-}
-
 void tree_regressor(Call& c) {
   constexpr const char* kAggregates[] = {"SUM", "AVERAGE", "MIN", "MAX"};
   const std::string name = c.s("aggregate_function", "SUM");
@@ -162,11 +154,8 @@ Term of_two(Call& c, const Term& y) {
 }
 
 void tree_classifier(Call& c) {
-  if (c.has_attribute("classlabels_strings"))
-    c.unsupported("classlabels_strings: labels that are strings; expected classlabels_int64s");
-  const Ints labels = c.ints("classlabels_int64s"), ids = c.ints("class_ids");
+  const Ints labels = class_labels(c, "classlabels_int64s"), ids = c.ints("class_ids");
   const size_t classes = labels.size();
-  if (classes < 2) c.unsupported(cat(classes, " class labels; expected two or more"));
   const bool one_known = classes == 2 && !ids.empty() && std::ranges::count(ids, ids[0]) == std::ssize(ids);
   Term scores = walked(c, "class", classes, Aggregate::kSum);
   if (one_known) {
@@ -176,8 +165,7 @@ void tree_classifier(Call& c) {
   } else {
     scores = with_base(c, scores, classes);
   }
-  const Term best = scores.op("arg_max", Attrs().i("axis", 1));
-  c.set(0, constant_of(c.e, labels).gather(best, 0).v);
+  give_labels(c, labels, scores);
   c.set(1, transformed(c, scores).v);
 }
 

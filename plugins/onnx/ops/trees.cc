@@ -24,15 +24,6 @@ size_t features_of(Call& c) {
   return KEEL_DIM_IS_HANDLE(d[1]) ? size_t{1} << 40 : static_cast<size_t>(d[1]);
 }
 
-Term constant_of(Edit& e, keel_dt dtype, const std::vector<double>& numbers) {
-  Value value;
-  value.data = store(KEEL_F64, {static_cast<int64_t>(numbers.size())}, numbers);
-  return Term(e, e.id(value)).to(dtype);
-}
-Term constant_of(Edit& e, const Ints& numbers) {
-  return {e, e.array({KEEL_I64, {static_cast<int64_t>(numbers.size())}, numbers})};
-}
-
 std::vector<double> tensor_of(Call& c, const char* name) {
   const Attribute* a = c.attribute(name);
   if (!a || !a->tensor) return {};
@@ -206,7 +197,7 @@ Term aggregated(Call& c, const Term& weight, const Term& target, int64_t targets
   return how == 0 ? sum / weight.size(weight.dim(1)) : sum;
 }
 
-Term transformed(Call& c, const Term& y) {
+Term transformed_by_number(Call& c, const Term& y) {
   const int64_t after = c.i("post_transform", 0);
   if (after == 0) return y;
   if (after == 1) return y.op("softmax");
@@ -231,7 +222,8 @@ void tree_ensemble(Call& c) {
   expect_below(c, "aggregate_function", c.i("aggregate_function", 1), 4);
   const Term leaf = leaf_of(c, x, forest);
   const Term weight = constant_of(c.e, x.dtype(), weights).gather(leaf, 0);
-  c.set(0, transformed(c, aggregated(c, weight, constant_of(c.e, target).gather(leaf, 0), targets)).v);
+  c.set(0,
+        transformed_by_number(c, aggregated(c, weight, constant_of(c.e, target).gather(leaf, 0), targets)).v);
 }
 
 constexpr Rule kRules[] = {

@@ -1,6 +1,6 @@
 // trees.h: forests of decision trees, as the operators on trees of ai.onnx.ml read them.
 #pragma once
-#include "plugins/onnx/ops/term.h"
+#include "plugins/onnx/ops/classes.h"
 
 namespace onnx_import {
 
@@ -10,8 +10,8 @@ constexpr int64_t kTrueFor[] = {kLess | kEqual, kLess,  kEqual | kGreater,
                                 kGreater,       kEqual, kLess | kGreater | kNan};
 
 struct Split {
-  int64_t feature, true_for, yes,
-      no;  // true_for: the relations that lead to yes; branches: a node, or -1 - leaf
+  int64_t feature, true_for;  // true_for: the relations that lead to yes
+  int64_t yes, no;            // a node, or -1 - leaf
   double at;
 };
 using Splits = std::vector<Split>;
@@ -32,7 +32,5 @@ size_t features_of(Call& c);
 
 // The numbers of an attribute that is a tensor; none if it is absent.
 std::vector<double> tensor_of(Call& c, const char* name);
-Term constant_of(Edit& e, keel_dt dtype, const std::vector<double>& numbers);
-Term constant_of(Edit& e, const Ints& numbers);
 
 }  // namespace onnx_import

@@ -1,0 +1,44 @@
+// classes.cc: see classes.h.
+#include "plugins/onnx/ops/classes.h"
+
+namespace onnx_import {
+
+Term constant_of(Edit& e, keel_dt dtype, const std::vector<double>& numbers) {
+  Value value;
+  value.data = store(KEEL_F64, {static_cast<int64_t>(numbers.size())}, numbers);
+  return Term(e, e.id(value)).to(dtype);
+}
+Term constant_of(Edit& e, keel_dt dtype, const std::vector<float>& numbers) {
+  Value value;
+  value.data = store(KEEL_F32, {static_cast<int64_t>(numbers.size())}, {numbers.begin(), numbers.end()});
+  return Term(e, e.id(value)).to(dtype);
+}
+Term constant_of(Edit& e, const Ints& numbers) {
+  return {e, e.array({KEEL_I64, {static_cast<int64_t>(numbers.size())}, numbers})};
+}
+
+Ints class_labels(Call& c, const char* integers) {
+  if (c.has_attribute("classlabels_strings"))
+    c.unsupported(cat("classlabels_strings: labels that are strings; expected ", integers));
+  Ints labels = c.ints(integers);
+  if (labels.size() < 2) c.unsupported(cat(labels.size(), " class labels; expected two or more"));
+  return labels;
+}
+
+void give_labels(Call& c, const Ints& labels, const Term& scores) {
+  c.set(0, constant_of(c.e, labels).gather(scores.op("arg_max", Attrs().i("axis", 1)), 0).v);
+}
+
+std::string transform_of(Call& c) {
+  std::string after = c.s("post_transform", "NONE");
+  if (after != "NONE" && after != "SOFTMAX" && after != "LOGISTIC")
+    c.unsupported(cat("post_transform '", after, "'; expected NONE, SOFTMAX or LOGISTIC"));
+  return after;
+}
+
+Term transformed(Call& c, const Term& scores) {
+  const std::string after = transform_of(c);
+  return after == "NONE" ? scores : scores.op(after == "SOFTMAX" ? "softmax" : "sigmoid");
+}
+
+}  // namespace onnx_import

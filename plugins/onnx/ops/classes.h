@@ -1,0 +1,21 @@
+// classes.h: what the operators of ai.onnx.ml share: constant lists, labels of classes, transforms of scores.
+#pragma once
+#include "plugins/onnx/ops/term.h"
+
+namespace onnx_import {
+
+// Lists as vectors of constants.
+Term constant_of(Edit& e, keel_dt dtype, const std::vector<double>& numbers);
+Term constant_of(Edit& e, keel_dt dtype, const std::vector<float>& numbers);
+Term constant_of(Edit& e, const Ints& numbers);
+
+// The labels of at least two classes, integers; refuses a node that has strings.
+Ints class_labels(Call& c, const char* integers);
+// Result 0 of a classifier: the label of the highest score in each row.
+void give_labels(Call& c, const Ints& labels, const Term& scores);
+
+// The attribute post_transform; refuses other words than NONE, SOFTMAX and LOGISTIC.
+std::string transform_of(Call& c);
+Term transformed(Call& c, const Term& scores);
+
+}  // namespace onnx_import
