@@ -1,15 +1,10 @@
 """matmul_blocks on the cpu device: products with weights quantised in blocks, for all numbers of bits, sizes of blocks, few and many rows,
 for each class of this processor. Oracle: NumPy in f64."""
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import keel_abi
 import numpy as np
 import pytest
 from regions import as_nodes
-from test_cpu_isa import classes_here
+from test_cpu_isa import call_in_each_class
 
 # dims of x, columns, blocks of a row, bytes of a block
 SIZES = [((1, 64), 5, 2, 16), ((3, 60), 40, 2, 16), ((4, 100), 33, 13, 4), ((5, 96), 7, 3, 17), ((16, 500), 35, 4, 64), ((17, 70), 70, 5, 8),
@@ -88,10 +83,7 @@ def test_what_does_not_fit(made, text):
 
 def test_each_class_of_processor():
     """The same products, by the loops of each class."""
-    code = f"import sys; sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1] / 'python')]!r}; import test_cpu_blocks; test_cpu_blocks.all_products()"
-    for isa in classes_here():
-        run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "KEEL_CPU_ISA": isa}, capture_output=True, text=True, timeout=300)
-        assert run.returncode == 0, f"{isa}: {run.stderr}"
+    call_in_each_class("test_cpu_blocks", "all_products")
 
 
 def all_products():

@@ -45,6 +45,14 @@ def run(isa):
                           capture_output=True, text=True, timeout=120)
 
 
+def call_in_each_class(module, function):
+    """Calls a function of a module of this folder in a process for each class of this machine."""
+    code = f"import sys; sys.path[:0] = {[str(HERE), str(HERE.parent / 'python')]!r}; import {module}; {module}.{function}()"
+    for isa in classes_here():
+        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "KEEL_CPU_ISA": isa}, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"{isa}: {done.stderr}"
+
+
 @pytest.mark.parametrize("isa", ["", *CLASSES])
 def test_code_is_held_to_a_class(isa):
     out = run(isa)

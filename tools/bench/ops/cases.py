@@ -30,6 +30,8 @@ def values(array):
 
 
 class Case:
+    opsets = {"": OPSET}
+
     def __init__(self, family, label, op, inputs, torch, constants, first, attrs):
         self.family, self.label, self.op, self.torch, self.attrs = family, label, op, torch, attrs
         self.makers, self.constants_first = (inputs, constants), first
@@ -46,22 +48,27 @@ class Case:
     def ordered(self, inputs, constants):
         return [*constants, *inputs] if self.constants_first else [*inputs, *constants]
 
+    def nodes(self):
+        names = [f"x{i}" for i in range(len(self.makers[0]))], [f"c{i}" for i in range(len(self.makers[1]))]
+        return [helper.make_node(self.op, self.ordered(*names), ["y"] + ["i"] * (self.op == "TopK"), **self.attrs)]
+
     def model(self):
+        """Of the nodes, which read x0 ... and c0 ... and write y."""
         inputs, constants = self.arrays()
-        names = [f"x{i}" for i in range(len(inputs))], [f"c{i}" for i in range(len(constants))]
-        node = helper.make_node(self.op, self.ordered(*names), ["y"] + ["i"] * (self.op == "TopK"), **self.attrs)
-        kinds = [helper.np_dtype_to_tensor_dtype(x.dtype) for x in inputs]
         graph = helper.make_graph(
-            [node], "one", [helper.make_tensor_value_info(n, k, x.shape) for n, k, x in zip(names[0], kinds, inputs)],
-            [helper.make_empty_tensor_value_info("y")],
-            [numpy_helper.from_array(c, n) for n, c in zip(names[1], constants)])
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+            self.nodes(), "case",
+            [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for i, x in enumerate(inputs)],
+            [helper.make_empty_tensor_value_info("y")], [numpy_helper.from_array(c, f"c{i}") for i, c in enumerate(constants)])
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid(d, v) for d, v in self.opsets.items()], ir_version=10)
+
+
+def add(made):
+    assert made.name not in CASES, made.name
+    CASES[made.name] = made
 
 
 def case(family, label, op, inputs, torch, constants=(), constants_first=False, **attrs):
-    made = Case(family, label, op, inputs, torch, constants, constants_first, attrs)
-    assert made.name not in CASES, made.name
-    CASES[made.name] = made
+    add(Case(family, label, op, inputs, torch, constants, constants_first, attrs))
 
 
 def text(*shape):

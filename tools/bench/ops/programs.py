@@ -1,42 +1,21 @@
 """Cases of ops/run.py that are programs in other runtimes: recurrent nets, quantised products, a loop, suppression of boxes, trees,
 einsum.
 
-How to read it: a Program has the interface of cases.Case, but its model is written by a function from the drawn constants.
+How to read it: a Program is a Case whose nodes a function writes.
 """
-import zlib
-
 import numpy as np
-from cases import CASES, integers, normal, text
-from onnx import TensorProto, helper, numpy_helper
-
-DOMAINS = {"": 21, "com.microsoft": 1, "ai.onnx.ml": 3}
+from cases import Case, add, integers, normal, text
+from onnx import TensorProto, helper
 
 
-class Program:
-    constants_first = False
+class Program(Case):
+    opsets = {"": 21, "com.microsoft": 1, "ai.onnx.ml": 3}
 
     def __init__(self, family, label, nodes, inputs, constants=(), torch=None):
-        """nodes: a function of nothing that returns the nodes; they read x0 ... and c0 ... and write y."""
-        self.family, self.name, self.nodes, self.torch = family, f"{family} {label}", nodes, torch
-        self.makers = inputs, constants
-        assert self.name not in CASES, self.name
-        CASES[self.name] = self
-
-    def arrays(self):
-        """-> inputs, constants; identical in each process."""
-        random = np.random.default_rng(zlib.crc32(self.name.encode()))
-        return tuple([make(random) for make in makers] for makers in self.makers)
-
-    def ordered(self, inputs, constants):
-        return [*inputs, *constants]
-
-    def model(self):
-        inputs, constants = self.arrays()
-        graph = helper.make_graph(
-            self.nodes(), "program",
-            [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for i, x in enumerate(inputs)],
-            [helper.make_empty_tensor_value_info("y")], [numpy_helper.from_array(c, f"c{i}") for i, c in enumerate(constants)])
-        return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid(d, v) for d, v in DOMAINS.items()])
+        """nodes: a function that returns them."""
+        super().__init__(family, label, None, inputs, torch, constants, False, {})
+        self.nodes = nodes
+        add(self)
 
 
 def one(op, inputs, domain="", outputs=("y",), **attrs):
