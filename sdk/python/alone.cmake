@@ -33,7 +33,7 @@ endif()
 
 find_library(KEEL_LIBRARY keel NAMES libkeel.so.0 PATHS "${KEEL_ROOT}/lib" "${KEEL_ROOT}/lib64" NO_DEFAULT_PATH REQUIRED)
 add_library(keel::cpp INTERFACE IMPORTED)
-file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/abi")
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/abi" "${CMAKE_CURRENT_BINARY_DIR}/include") # CMake checks that they exist
 file(CREATE_LINK "${KEEL_SOURCE}/abi" "${CMAKE_BINARY_DIR}/abi/keel" SYMBOLIC)
 target_include_directories(keel::cpp INTERFACE "${KEEL_SOURCE}/sdk/cpp" "${CMAKE_BINARY_DIR}/abi")
 target_link_libraries(keel::cpp INTERFACE "${KEEL_LIBRARY}")
