@@ -1,6 +1,6 @@
 """Shared by the tests of this folder: the package `keel` from the build's folder, with the plugin cuda loaded and the fake driver of
-fake/ in place of libcuda.so.1 and libnvrtc.so.13. A process sees one driver, so these tests run by themselves only: where pytest is given other
-folders too, they are not collected."""
+fake/ in place of libcuda.so.1 and libnvrtc.so.13; with KEEL_CUDA_GPU=1 on the machine's GPU. A process sees one driver, so these tests
+run by themselves only: where pytest is given other folders too, they are not collected."""
 import ctypes
 import os
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
-from cuda_build import BUILD, FAKE, FAKED, LOAD, PLUGIN  # noqa: E402
+from cuda_build import BUILD, FAKE, FAKED, GPU, LOAD, PLUGIN  # noqa: E402
 
 sys.path.insert(0, str(BUILD / "python"))
 keel = pytest.importorskip("keel", reason="the package was not built: CMake found no nanobind")
@@ -71,6 +71,8 @@ class Fake:
 
 @pytest.fixture
 def fake(loaded):
+    if GPU:
+        pytest.skip("needs the fake driver")
     made = Fake()
     yield made
     made.fail()
@@ -99,6 +101,8 @@ def in_child():
         pytest.skip("not built: CMake found no CUDA toolkit")
 
     def run(code, load=LOAD, **environment):
+        if GPU and any(key.startswith(("FAKE", "KEEL_CUDA_")) for key in environment):
+            pytest.skip("needs the fake driver")
         env = os.environ | FAKED | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
         done = subprocess.run([sys.executable, "-c", load + code], capture_output=True, text=True, timeout=120, env=env)
         assert done.returncode == 0, done.stderr

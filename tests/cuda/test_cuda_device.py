@@ -80,13 +80,13 @@ for text in ("cuda", "cuda:1", "cuda:gpu b", "cuda:a1010203"):
 
 def test_no_library_is_loaded_until_a_device_is_named_or_all_are_listed(in_child):
     code = """
-def loaded(): return "fakecuda" in open("/proc/self/maps").read()
+def loaded(): return "FAKE" in open("/proc/self/maps").read()
 print(loaded(), keel.report("devices:cpu") != "", loaded())
 {}
 print(loaded())
 """
     for use in ("keel.devices()", "keel.device('cuda')"):
-        out, _ = in_child(code.format(use), load=f"import keel\n{BARE}" if "device(" in use else "import keel\n")
+        out, _ = in_child(code.replace("FAKE", FAKE.name).format(use), load=f"import keel\n{BARE}" if "device(" in use else "import keel\n")
         assert out.split()[-1] == "True", out
 
 

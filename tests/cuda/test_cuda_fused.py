@@ -6,7 +6,7 @@ from pathlib import Path
 import keel_abi
 import numpy as np
 import pytest
-from cuda_build import COMPILER, PLUGIN
+from cuda_build import COMPILER, PLUGIN, compiled
 
 pytestmark = pytest.mark.usefixtures("loaded")
 REAL = next((str(p) for p in (Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "lib64/libnvrtc.so.13",) if p.exists()), None)
@@ -34,12 +34,6 @@ def context():
     for plugin in (PLUGIN.with_name("keel-reference.so"), PLUGIN):
         made.load_plugin(plugin)
     return made
-
-
-def compiled():
-    count = ctypes.CDLL(str(COMPILER)).fake_compiled
-    count.restype = ctypes.c_uint64
-    return count()
 
 
 def run(text, feeds):

@@ -1,0 +1,103 @@
+"""The programs of cuda/run.py: each written once, as a function of the ops `f` of a runtime (forms.py) and of arrays on the GPU.
+
+Amounts are of the least work: bytes of memory that must be read or written once, and operations of products.
+"""
+from dataclasses import dataclass
+
+ROWS = 8192
+
+
+@dataclass(frozen=True)
+class Program:
+    code: object  # of f and the arrays
+    operands: tuple  # of (shape, dtype, scale); scale None: token numbers
+    bytes: int = 0
+    operations: int = 0
+    jit: bool = True  # measured as a compiled function; False: op by op
+    bound: float = 2e-2  # of the difference from Keel's answer, relative to the largest value
+
+
+def product(m, n, k, dtype):
+    size = {"f32": 4}.get(dtype, 2)
+    return Program(lambda f, a, b: f.matmul(a, b), (((m, k), dtype, 1), ((k, n), dtype, k**-0.5)), size * (m * k + k * n + m * n), 2 * m * n * k,
+                   bound=1e-3 if dtype == "f32" else 2e-2)
+
+
+def linear_gelu(m, n, k):
+    return Program(lambda f, x, w, b: f.gelu(f.linear(x, w, b)), (((m, k), "bf16", 1), ((k, n), "bf16", k**-0.5), ((n,), "bf16", 1)),
+                   operations=2 * m * n * k)
+
+
+def chain(f, x, y):
+    """Eight elementwise ops."""
+    a = f.tanh(x * y)
+    b = f.exp(a - x)
+    return f.sqrt(b + 1.0) * a + y
+
+
+def elementwise(dtype, n=64 << 20):
+    return Program(chain, (((n,), dtype, 1), ((n,), dtype, 1)), 3 * n * (4 if dtype == "f32" else 2))
+
+
+def rows(op, columns, dtype):
+    size = 4 if dtype == "f32" else 2
+    code = {"softmax": lambda f, x, g: f.softmax(x), "layer_norm": lambda f, x, g: f.layer_norm(x, g),
+            "rms_norm": lambda f, x, g: f.rms_norm(x, g)}[op]
+    return Program(code, (((ROWS, columns), dtype, 1), ((columns,), dtype, 1)), 2 * size * ROWS * columns)
+
+
+def reduction(axes, n=16384):
+    return Program(lambda f, x: f.sum(x, axes), (((n, n), "f32", 1),), 4 * n * n, bound=1e-4)
+
+
+def tiny(f, x, y):
+    for _ in range(200):
+        x = x + y
+    return x
+
+
+def dense(f, x, w, b):
+    return f.linear(x, w, b)
+
+
+def gpt2(f, ids, table, places, *weights, layers=12, heads=12):
+    """GPT-2 small: pre-norm decoder layers, gelu by tanh, logits of all tokens with the embedding table."""
+    w = iter(weights)
+    x = f.gather(table, ids) + places
+    for _ in range(layers):
+        h = f.layer_norm(x, next(w))
+        q, k, v = (f.heads(dense(f, h, next(w), next(w)), heads) for _ in range(3))
+        x = x + dense(f, f.together(f.attention(q, k, v)), next(w), next(w))
+        h = f.gelu(dense(f, f.layer_norm(x, next(w)), next(w), next(w)))
+        x = x + dense(f, h, next(w), next(w))
+    return f.matmul_transposed(f.layer_norm(x, next(w)), table)
+
+
+def gpt2_program(batch, length, words=50257, width=768, layers=12):
+    def matrix(inside, outside):
+        return [((inside, outside), "bf16", 0.02), ((outside,), "bf16", 0.02)]
+    layer = [((width,), "bf16", 1), *(matrix(width, width) * 4), ((width,), "bf16", 1), *matrix(width, 4 * width), *matrix(4 * width, width)]
+    operands = [((batch, length), "i64", None), ((words, width), "bf16", 0.02), ((length, width), "bf16", 0.02), *layer * layers, ((width,), "bf16", 1)]
+    return Program(gpt2, tuple(operands), bound=0.1)
+
+
+PROGRAMS = {
+    "copy": Program(lambda f, x: f.copy(x), (((256 << 20,), "f32", 1),), 2 << 30, jit=False, bound=0),
+    **{f"matmul {n} {d}": product(n, n, n, d) for n in (1024, 4096, 8192) for d in ("bf16", "f32") if (n, d) != (8192, "f32")},
+    **{f"matmul {m}x{n}x4096 bf16": product(m, n, 4096, "bf16") for m in (1, 8) for n in (4096, 14336)},
+    "linear gelu 4096x4096x16384 bf16": linear_gelu(4096, 16384, 4096),
+    "linear gelu 1024x3072x768 bf16": linear_gelu(1024, 3072, 768),
+    **{f"chain of 8 {d}": elementwise(d) for d in ("f32", "bf16")},
+    **{f"{op} {ROWS}x{n} {d}": rows(op, n, d) for op in ("softmax", "layer_norm", "rms_norm") for n, d in
+       ((256, "f32"), (1024, "f32"), (4096, "f32"), (4096, "bf16"), (16384, "f32"), (65536, "bf16"))},
+    **{f"sum of {what}": reduction(axes) for what, axes in (("rows", (1,)), ("columns", (0,)), ("all", (0, 1)))},
+    "transpose 16384": Program(lambda f, x: f.transpose(x), (((16384, 16384), "f32", 1),), 8 * 16384 * 16384, bound=0),
+    "gather 65536 rows of 1024": Program(lambda f, x, i: f.gather(x, i), (((50257, 1024), "f32", 1), ((65536,), "i64", None)), 8 * 65536 * 1024,
+                                         bound=0),
+    "200 additions of 1000": Program(tiny, (((1000,), "f32", 1), ((1000,), "f32", 1))),
+    "one addition of 1000, eager": Program(lambda f, x, y: x + y, (((1000,), "f32", 1), ((1000,), "f32", 1)), jit=False),
+    "attention 16x2048x64 bf16": Program(lambda f, q, k, v: f.attention(q, k, v), (((1, 16, 2048, 64), "bf16", 1),) * 3,
+                                         operations=2 * 2 * 16 * 2048 * 2048 * 64),
+    "GPT-2 1x128 bf16": gpt2_program(1, 128),
+    "GPT-2 8x1024 bf16": gpt2_program(8, 1024),
+}
