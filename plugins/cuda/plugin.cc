@@ -22,7 +22,7 @@ const Impls& AllImpls() {
   static const Impls impls = [] {
     Impls all;
     for (auto family : {ElementwiseImpls(), FusedImpls(), CopyImpls(), GatherImpls(), NumberImpls(),
-                        ReduceImpls(), MatmulImpls(), LineImpls(), ScatterImpls(), PoolImpls(), ConvImpls(),
+                        ReduceImpls(), MatmulImpls(), AttentionImpls(), LineImpls(), ScatterImpls(), PoolImpls(), ConvImpls(),
                         SortImpls(), NormImpls(), StorageImpls(), SuppressImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;

@@ -22,6 +22,7 @@ Impls GatherImpls();
 Impls NumberImpls();
 Impls ReduceImpls();
 Impls MatmulImpls();
+Impls AttentionImpls();
 Impls LineImpls();
 Impls ScatterImpls();
 Impls PoolImpls();

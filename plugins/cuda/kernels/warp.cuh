@@ -1,0 +1,67 @@
+// warp.cuh: what the 32 threads of a warp do together: products of small matrices by tensor cores, loads of their
+// parts from shared memory, exchanges. All threads of a block call each of these equally often. A thread's part of a matrix is as in
+// the PTX manual for mma.m16n8k16: with g = lane / 4 and t = lane % 4, results c are at (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
+// For the host's compiler, tests/cuda/fake/simt_warp.h has the same functions.
+#ifndef KEEL_PLUGINS_CUDA_WARP_CUH
+#define KEEL_PLUGINS_CUDA_WARP_CUH
+
+#if defined(__CUDACC__)
+template <class T>
+struct Halves;  // two elements in 32 bits, the first one low
+template <>
+struct Halves<f16> {
+  static DEVICE u32 of(f32 low, f32 high) {
+    u32 both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+  }
+  // c += a b; a 16 x 16, b 16 x 8.
+  static DEVICE void multiply(f32* c, const u32* a, const u32* b) {
+    asm(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};
+template <>
+struct Halves<bf16> {
+  static DEVICE u32 of(f32 low, f32 high) {
+    u32 both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+  }
+  static DEVICE void multiply(f32* c, const u32* a, const u32* b) {
+    asm(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};
+
+DEVICE u32 shared_address(const void* at) { return (u32)__cvta_generic_to_shared(at); }
+// Four matrices of 8 x 8 halves; thread i names row i % 8 of matrix i / 8 and gets (g, 2t) and (g, 2t + 1) of each.
+DEVICE void load_matrices(u32* out, const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+// The same of the transposed matrices.
+DEVICE void load_matrices_transposed(u32* out, const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+// Copies 16 aligned bytes to shared memory, or zeros; done after copies_end() and a barrier.
+DEVICE void copy_begin(void* to, const void* from, bool there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(there ? 16 : 0) : "memory");
+}
+DEVICE void copies_end() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+DEVICE f32 of_lane_xor(f32 mine, int mask) { return __shfl_xor_sync(0xffffffffu, mine, mask); }
+#else
+#include "simt_warp.h"
+#endif
+
+#endif
