@@ -38,6 +38,7 @@ inline double ProcessorNow() {  // of this thread
 }
 
 inline bool processor_time_only = false;  // for devices whose work runs on the same cores
+inline void (*settle)() = [] {};          // before each batch: waits until a device has nothing to do
 
 // body() performs `work` units and the figure is the time of one; batches take about 50 microseconds. Calls
 // of milliseconds run fewer times and are measured in processor time, because other processes would interrupt
@@ -56,6 +57,7 @@ Figure Measure(std::string name, double limit, double work, Body body) {
   double (*now)() = processor_time_only || once > 1e6 ? ProcessorNow : Now;
   std::vector<double> ns;
   for (int b = 0; b < 401 && (b < 15 || Now() - begin < kLong); b++) {
+    settle();
     start = now();
     for (int i = 0; i < batch; i++) body();
     ns.push_back((now() - start) / batch / work);
