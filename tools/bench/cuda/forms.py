@@ -1,8 +1,10 @@
 """The runtimes of cuda/run.py on one GPU. A form has the ops that programs.py uses, `put` for an array of NumPy, `prepare` for a function
-that runs a program once without waiting, `wait` for a result, and `take` for a result in NumPy."""
+that runs a program once without waiting, `train` for a function that makes a step, `wait` for a result, and `take` for a result in NumPy."""
 import os
 import sys
 from pathlib import Path
+
+RATE = 0.01
 
 
 class Keel:
@@ -25,6 +27,26 @@ class Keel:
         def once():
             with self.keel.device(self.device):
                 return code(*arrays)
+        return once
+
+    def train(self, x, labels, *params):
+        keel, params = self.keel, [self.keel.Variable(p) for p in params]
+
+        @keel.function
+        def step():
+            with keel.Tape() as tape:
+                h = x
+                for k in range(0, len(params), 2):
+                    h = keel.linear(h, params[k], params[k + 1])
+                    h = keel.relu(h) if k + 2 < len(params) else h
+                loss = keel.reduce_mean(keel.cross_entropy(h, labels))
+            for p, g in zip(params, tape.gradient(loss, params), strict=True):
+                p.assign(p - RATE * g)
+            return loss
+
+        def once():
+            with keel.device(self.device):
+                return step()
         return once
 
     def wait(self, y):
@@ -81,6 +103,26 @@ class Torch:
         code = self.compiled(code) if program.jit else code
         code(*arrays)
         return lambda: code(*arrays)
+
+    def train(self, x, labels, *params):
+        torch, F = self.torch, self.F
+        torch.inference_mode(False).__enter__()
+        x, labels, params = x.clone(), labels.clone(), [p.clone().requires_grad_() for p in params]
+
+        def loss_of():
+            h = x
+            for k in range(0, len(params), 2):
+                h = torch.addmm(params[k + 1], h, params[k])
+                h = F.relu(h) if k + 2 < len(params) else h
+            return F.cross_entropy(h, labels)
+        forward = self.compiled(loss_of)
+
+        def once():
+            loss = forward()
+            with torch.no_grad():
+                torch._foreach_add_(params, torch.autograd.grad(loss, params), alpha=-RATE)
+            return loss.detach()
+        return once
 
     def wait(self, y):
         self.torch.cuda.synchronize()
@@ -172,6 +214,26 @@ class Jax:
         code = lambda *xs: program.code(self, *xs)  # noqa: E731
         code = self.jax.jit(code) if program.jit else code
         return lambda: code(*arrays)
+
+    def train(self, x, labels, *params):
+        jax, np, params = self.jax, self.np, list(params)
+
+        def loss_of(params, x, labels):
+            for k in range(0, len(params), 2):
+                x = x @ params[k] + params[k + 1]
+                x = jax.nn.relu(x) if k + 2 < len(params) else x
+            return -np.mean(np.take_along_axis(jax.nn.log_softmax(x), labels[:, None], 1))
+
+        def update(params, x, labels):
+            loss, grads = jax.value_and_grad(loss_of)(params, x, labels)
+            return [p - RATE * g for p, g in zip(params, grads, strict=True)], loss
+        update = jax.jit(update, donate_argnums=0)
+
+        def once():
+            nonlocal params
+            params, loss = update(params, x, labels)
+            return loss
+        return once
 
     def wait(self, y):
         y.block_until_ready()

@@ -10,10 +10,11 @@ ROWS = 8192
 @dataclass(frozen=True)
 class Program:
     code: object  # of f and the arrays
-    operands: tuple  # of (shape, dtype, scale); scale None: token numbers
+    operands: tuple  # of (shape, dtype, scale); scale of integers: their number
     bytes: int = 0
     operations: int = 0
     jit: bool = True  # measured as a compiled function; False: op by op
+    trains: bool = False  # code is None: a step of SGD on an MLP with relu, of images, classes, weights and biases
     bound: float = 2e-2  # of the difference from Keel's answer, relative to the largest value
 
 
@@ -77,8 +78,14 @@ def gpt2_program(batch, length, words=50257, width=768, layers=12):
     def matrix(inside, outside):
         return [((inside, outside), "bf16", 0.02), ((outside,), "bf16", 0.02)]
     layer = [((width,), "bf16", 1), *(matrix(width, width) * 4), ((width,), "bf16", 1), *matrix(width, 4 * width), *matrix(4 * width, width)]
-    operands = [((batch, length), "i64", None), ((words, width), "bf16", 0.02), ((length, width), "bf16", 0.02), *layer * layers, ((width,), "bf16", 1)]
+    operands = [((batch, length), "i64", words), ((words, width), "bf16", 0.02), ((length, width), "bf16", 0.02), *layer * layers, ((width,), "bf16", 1)]
     return Program(gpt2, tuple(operands), bound=0.1)
+
+
+def training(batch):
+    sizes = (784, 1024, 1024, 10)
+    weights = [each for i, o in zip(sizes, sizes[1:]) for each in (((i, o), "f32", i**-0.5), ((o,), "f32", 0.1))]
+    return Program(None, (((batch, 784), "f32", 1), ((batch,), "i64", 10), *weights), trains=True, bound=1e-3)
 
 
 PROGRAMS = {
@@ -92,12 +99,13 @@ PROGRAMS = {
        ((256, "f32"), (1024, "f32"), (4096, "f32"), (4096, "bf16"), (16384, "f32"), (65536, "bf16"))},
     **{f"sum of {what}": reduction(axes) for what, axes in (("rows", (1,)), ("columns", (0,)), ("all", (0, 1)))},
     "transpose 16384": Program(lambda f, x: f.transpose(x), (((16384, 16384), "f32", 1),), 8 * 16384 * 16384, bound=0),
-    "gather 65536 rows of 1024": Program(lambda f, x, i: f.gather(x, i), (((50257, 1024), "f32", 1), ((65536,), "i64", None)), 8 * 65536 * 1024,
+    "gather 65536 rows of 1024": Program(lambda f, x, i: f.gather(x, i), (((50257, 1024), "f32", 1), ((65536,), "i64", 50257)), 8 * 65536 * 1024,
                                          bound=0),
     "200 additions of 1000": Program(tiny, (((1000,), "f32", 1), ((1000,), "f32", 1))),
     "one addition of 1000, eager": Program(lambda f, x, y: x + y, (((1000,), "f32", 1), ((1000,), "f32", 1)), jit=False),
     "attention 16x2048x64 bf16": Program(lambda f, q, k, v: f.attention(q, k, v), (((1, 16, 2048, 64), "bf16", 1),) * 3,
                                          operations=2 * 2 * 16 * 2048 * 2048 * 64),
+    **{f"MLP training step, {batch} images": training(batch) for batch in (64, 8192)},
     "GPT-2 1x128 bf16": gpt2_program(1, 128),
     "GPT-2 8x1024 bf16": gpt2_program(8, 1024),
 }

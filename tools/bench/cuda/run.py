@@ -30,8 +30,8 @@ def operand(shape, dtype, scale, seed):
     """Random values: a block of a million of them, repeated."""
     import ml_dtypes
     rng, n = np.random.default_rng(seed), int(np.prod(shape))
-    if scale is None:
-        return rng.integers(0, 50257, shape)
+    if dtype == "i64":
+        return rng.integers(0, scale, shape)
     block = (scale * rng.standard_normal(min(n, 1 << 20), np.float32)).astype({"bf16": ml_dtypes.bfloat16, "f32": np.float32}[dtype])
     return np.resize(block, shape)
 
@@ -63,7 +63,7 @@ def serve(connection, side, names):
         try:
             if what == "prepare":
                 arrays = [form.put(operand(*o, seed)) for seed, o in enumerate(PROGRAMS[name].operands)]
-                once = form.prepare(PROGRAMS[name], arrays)
+                once = form.train(*arrays) if PROGRAMS[name].trains else form.prepare(PROGRAMS[name], arrays)
                 for _ in range(4):  # compiles, records
                     y = once()
                 answer = sampled(form.take(y))
