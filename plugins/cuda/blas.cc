@@ -77,10 +77,9 @@ struct Types {
 };
 Types TypesOf(keel_dt dtype) {
   if (dtype == KEEL_F64) return {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
-  return {dtype == KEEL_F32   ? CUDA_R_32F
-          : dtype == KEEL_F16 ? CUDA_R_16F
-                              : CUDA_R_16BF,
-          CUDA_R_32F, CUBLAS_COMPUTE_32F};
+  if (dtype == KEEL_F32)
+    return {CUDA_R_32F, CUDA_R_32F, settings().tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
+  return {dtype == KEEL_F16 ? CUDA_R_16F : CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
 }
 
 }  // namespace
@@ -96,8 +95,12 @@ struct BlasProduct {
 struct BlasState {
   cublasLtHandle_t handle = nullptr;
   std::map<ProductShape, std::shared_ptr<BlasProduct>> products;  // NULL: no algorithm
+  // Of all products: a device has one compute queue, which executes them one after another. In the scratch
+  // of the launches each idle run of a plan would keep one.
+  CUdeviceptr workspace = 0;
   ~BlasState() {
     if (handle) blas().cublasLtDestroy_(handle);
+    if (workspace) cuda().cuMemFree_(workspace);
   }
 };
 
@@ -173,6 +176,12 @@ keel_rc ChooseAlgorithm(keel_dev d, BlasProduct* p, bool* found) {
   return KEEL_OK;
 }
 
+// Before the first product that needs it is encoded: during a stream capture it would be too late.
+keel_rc TakeWorkspace(keel_dev d, const BlasProduct& p) {
+  if (p.workspace && !d->blas->workspace) CUDA_TRY(d, cuMemAlloc, &d->blas->workspace, kMostWorkspace);
+  return KEEL_OK;
+}
+
 keel_rc MakeProduct(keel_dev d, const ProductShape& s, std::shared_ptr<BlasProduct>* out) {
   auto p = std::make_shared<BlasProduct>();
   p->is_double = s.dtype == KEEL_F64;
@@ -186,7 +195,9 @@ keel_rc MakeProduct(keel_dev d, const ProductShape& s, std::shared_ptr<BlasProdu
   if (keel_rc rc = MakeLayout(d, s, s.rows, s.columns, s.rows * s.columns, &p->c)) return rc;
   bool found = false;
   if (keel_rc rc = ChooseAlgorithm(d, p.get(), &found)) return rc;
-  if (found) *out = std::move(p);
+  if (!found) return KEEL_OK;
+  if (keel_rc rc = TakeWorkspace(d, *p)) return rc;
+  *out = std::move(p);
   return KEEL_OK;
 }
 
@@ -206,12 +217,9 @@ keel_rc FindProduct(keel_dev d, const ProductShape& shape, std::shared_ptr<BlasP
   return KEEL_OK;
 }
 
-uint64_t WorkspaceOf(const BlasProduct& product) { return product.workspace; }
-
 // The encoder holds the queue's lock, so the address of the bias may be set in the shared descriptor.
 keel_rc RunProduct(keel_queue q, BlasProduct& p, const BlasOperands& at) {
   keel_dev d = q->device;
-  if (q->recording) return d->host->fail(KEEL_UNIMPLEMENTED, "products by cuBLASLt are not recorded");
   if (p.has_bias)
     BLAS_TRY(d, cublasLtMatmulDescSetAttribute, p.desc.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &at.bias,
              sizeof at.bias);
@@ -222,7 +230,7 @@ keel_rc RunProduct(keel_queue q, BlasProduct& p, const BlasOperands& at) {
   const auto pointer = [](uint64_t address) { return reinterpret_cast<void*>(address); };
   BLAS_TRY(d, cublasLtMatmul, d->blas->handle, p.desc.get(), alpha, pointer(at.b), p.b.get(), pointer(at.a),
            p.a.get(), beta, pointer(at.c), p.c.get(), pointer(at.c), p.c.get(), &p.algorithm,
-           pointer(at.workspace), p.workspace, q->stream);
+           pointer(d->blas->workspace), p.workspace, q->stream);
   return KEEL_OK;
 }
 

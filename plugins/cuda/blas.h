@@ -20,13 +20,11 @@ constexpr uint64_t kBlasAlignment = 16;  // of all operands, in bytes; algorithm
 
 struct BlasProduct;  // a shape with its algorithm, for one device
 struct BlasOperands {
-  uint64_t a, b, c, bias, workspace;  // addresses
+  uint64_t a, b, c, bias;  // addresses
 };
 // NULL: cuBLASLt is missing, or has no algorithm for this shape. Products of the same shape share one.
 keel_rc FindProduct(keel_dev d, const ProductShape& shape, std::shared_ptr<BlasProduct>* out);
-uint64_t WorkspaceOf(const BlasProduct& product);  // bytes
-// Encodes it. Not in a recording, which would keep the addresses: there it is KEEL_UNIMPLEMENTED, and the
-// plan is encoded in each run.
+// Encodes it. In a stream capture the graph keeps the addresses.
 keel_rc RunProduct(keel_queue q, BlasProduct& product, const BlasOperands& at);
 
 }  // namespace keel_cuda

@@ -32,6 +32,7 @@ struct Settings {
   std::string nvrtc;           // path of another libnvrtc.so.13; "0": fused bodies run op by op
   std::string blas;            // path of another libcublasLt.so.13; "0": products run by own kernels
   bool no_recordings = false;  // each run encodes its launches
+  bool tf32 = false;           // cuBLASLt may round f32 operands to tf32
 };
 const Settings& settings();
 

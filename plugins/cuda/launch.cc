@@ -9,39 +9,84 @@ namespace {
 
 uint64_t AddressOf(const keel_tensor* t) { return t ? reinterpret_cast<uint64_t>(keel_ptr(t)) : 0; }
 
-// By number, in the order of keel_call.slots.
-uint64_t AddressOf(const keel_call* call, uint32_t number) {
-  if (number < call->n_in) return AddressOf(call->in[number]);
-  number -= call->n_in;
-  return number < call->n_out ? AddressOf(call->out[number]) : reinterpret_cast<uint64_t>(call->scratch);
-}
+// Addresses of a launch by number, in the order of keel_call.slots: of a run.
+struct OfRun {
+  const keel_call& call;
 
-// The address for a kernel and its slot: relative to the table of a recording.
-uint64_t Relative(const keel_call* call, uint32_t number, uint64_t address, unsigned short* slot) {
-  keel_recording recording = call->env->queue->recording;
-  *slot = recording && call->slots && address ? call->slots[number] : kNoSlot;
-  return *slot == kNoSlot ? address : address - recording->table[*slot];
-}
+  uint64_t table() const { return 0; }
+  uint32_t fault() const { return call.fault; }
+  uint32_t scratch_number() const { return uint32_t{call.n_in} + call.n_out; }
+  uint64_t Address(uint32_t number) const {
+    if (number < call.n_in) return AddressOf(call.in[number]);
+    if (number < scratch_number()) return AddressOf(call.out[number - call.n_in]);
+    return number == scratch_number() ? reinterpret_cast<uint64_t>(call.scratch) : call.env->fault;
+  }
+  Place At(uint32_t number) const { return {Address(number), kNoSlot}; }
+};
 
-void FillArgs(const keel_call* call, const Step& step, KeelArgs* args) {
-  for (size_t i = 0; i < step.uses.size(); i++)
-    args->address[i] = Relative(call, step.uses[i], AddressOf(call, step.uses[i]), &args->slot[i]);
-  const uint32_t fault = uint32_t{call->n_in} + call->n_out + 1;
-  args->fault = Relative(call, fault, call->env->fault, &args->fault_slot);
-  args->fault_code = call->fault | KEEL_RANGE;
-  if (keel_recording recording = call->env->queue->recording)
-    args->table = reinterpret_cast<const unsigned long long*>(recording->memory);
+// The same, of a recorded launch.
+struct OfRecording {
+  const RecordedLaunch& launch;
+  const uint64_t* now;
+  CUdeviceptr memory;
+
+  uint64_t table() const { return memory; }
+  uint32_t fault() const { return launch.fault; }
+  uint32_t scratch_number() const { return static_cast<uint32_t>(launch.places.size()) - 2; }
+  uint64_t Address(uint32_t number) const {
+    const Place& place = launch.places[number];
+    return place.slot == kNoSlot ? place.address : place.address + now[place.slot];
+  }
+  Place At(uint32_t number) const { return memory ? launch.places[number] : Place{Address(number), kNoSlot}; }
+};
+
+template <class From>
+void FillArgs(const From& from, const Step& step, KeelArgs* args) {
+  for (size_t i = 0; i < step.uses.size(); i++) {
+    const Place place = from.At(step.uses[i]);
+    args->address[i] = place.address;
+    args->slot[i] = place.slot;
+  }
+  const Place fault = from.At(from.scratch_number() + 1);
+  args->fault = fault.address;
+  args->fault_slot = fault.slot;
+  args->fault_code = from.fault() | KEEL_RANGE;
+  args->table = reinterpret_cast<const unsigned long long*>(from.table());
   std::copy(step.numbers.begin(), step.numbers.end(), args->numbers);
 }
 
 // By cuBLASLt; *done: whether its operands are aligned.
-keel_rc TryProduct(const keel_call* call, const Work& work, bool* done) {
+template <class From>
+keel_rc TryProduct(keel_queue q, const Work& work, const From& from, bool* done) {
   const std::vector<uint32_t>& uses = work.steps[0].uses;
-  const auto at = [&](size_t i) { return i < uses.size() ? AddressOf(call, uses[i]) : 0; };
-  const BlasOperands operands = {at(0), at(1), at(2), at(3), reinterpret_cast<uint64_t>(call->scratch)};
+  const auto at = [&](size_t i) { return i < uses.size() ? from.Address(uses[i]) : 0; };
+  const BlasOperands operands = {at(0), at(1), at(2), at(3)};
   const uint64_t all = operands.a | operands.b | operands.c | operands.bias;
   *done = all % kBlasAlignment == 0;
-  return *done ? RunProduct(call->env->queue, *work.product, operands) : KEEL_OK;
+  return *done ? RunProduct(q, *work.product, operands) : KEEL_OK;
+}
+
+template <class From>
+keel_rc EncodeWork(keel_queue q, const Work& work, const From& from) {
+  if (bool done = false; work.product)
+    if (keel_rc rc = TryProduct(q, work, from, &done); rc || done) return rc;
+  for (const Step& step : work.steps) {
+    KeelArgs args = {};
+    FillArgs(from, step, &args);
+    if (keel_rc rc = Launch(q, step.kernel, step.blocks, args)) return rc;
+  }
+  return KEEL_OK;
+}
+
+RecordedLaunch Recorded(const keel_call& call, const Work& work, const std::vector<uint64_t>& table) {
+  const OfRun from{call};
+  RecordedLaunch made = {&work, call.fault, {}};
+  for (uint32_t number = 0; number < from.scratch_number() + 2; number++) {
+    const uint64_t address = from.Address(number);
+    const uint16_t slot = call.slots && address ? call.slots[number] : kNoSlot;
+    made.places.push_back({slot == kNoSlot ? address : address - table[slot], slot});
+  }
+  return made;
 }
 
 keel_rc Run(const keel_call* call) {
@@ -49,20 +94,18 @@ keel_rc Run(const keel_call* call) {
   keel_queue q = call->env->queue;
   if (!work.fails.empty()) return q->device->host->fail(KEEL_RANGE, work.fails.c_str());
   if (work.copies && AddressOf(call->in[0]) == AddressOf(call->out[0])) return KEEL_OK;
+  if (keel_recording r = q->recording) return r->launches.push_back(Recorded(*call, work, r->table)), KEEL_OK;
   if (keel_rc rc = q->device->Enter()) return rc;
-  if (bool done = false; work.product)
-    if (keel_rc rc = TryProduct(call, work, &done); rc || done) return rc;
-  for (const Step& step : work.steps) {
-    KeelArgs args = {};
-    FillArgs(call, step, &args);
-    if (keel_rc rc = Launch(q, step.kernel, step.blocks, args)) return rc;
-  }
-  return KEEL_OK;
+  return EncodeWork(q, work, OfRun{*call});
 }
 
 void Release(keel_dev, void* state) { delete static_cast<Work*>(state); }
 
 }  // namespace
+
+keel_rc Encode(keel_queue q, const RecordedLaunch& launch, const uint64_t* table, CUdeviceptr memory) {
+  return EncodeWork(q, *launch.work, OfRecording{launch, table, memory});
+}
 
 keel_rc Finish(Work&& work, keel_launch* launch) {
   launch->scratch_bytes = work.scratch_bytes;

@@ -35,6 +35,21 @@ struct Work {
   std::string fails;    // "": no; else each run fails with KEEL_RANGE, prepare does not: it may never run
 };
 
+// An address of a recorded launch, relative to entry `slot` of a replay's table.
+struct Place {
+  uint64_t address;
+  uint16_t slot;  // kNoSlot: absolute
+};
+// A launch in a recording. Places by number: operands, results, scratch, fault bytes.
+struct RecordedLaunch {
+  const Work* work;
+  uint32_t fault;  // keel_call.fault
+  std::vector<Place> places;
+};
+// Encodes it with the addresses of a table. memory: a copy of the table on the device, which kernels then
+// read, so that it may change; 0: they get the addresses. Products by cuBLASLt always get the addresses.
+keel_rc Encode(keel_queue q, const RecordedLaunch& launch, const uint64_t* table, CUdeviceptr memory);
+
 inline int64_t CeilDiv(int64_t n, int64_t size) { return (n + size - 1) / size; }
 // Blocks for n threads; kernels have grid strides.
 inline uint32_t Blocks(int64_t n, int64_t of = kThreads) {

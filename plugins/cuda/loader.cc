@@ -132,6 +132,7 @@ const Settings& settings() {
     s.nvrtc = variable("KEEL_CUDA_NVRTC");
     s.blas = variable("KEEL_CUDA_CUBLASLT");
     s.no_recordings = is_set("KEEL_CUDA_NO_RECORDINGS");
+    s.tf32 = is_set("KEEL_CUDA_TF32");
     return s;
   }());
   return read;

@@ -29,7 +29,8 @@ std::string_view Prelude() {
 keel_rc FindKernel(keel_dev d, CUlibrary library, const std::string& name, CUfunction* out) {
   CUkernel kernel = nullptr;
   CUDA_TRY(d, cuLibraryGetKernel, &kernel, library, ("keel_" + name).c_str());
-  *out = reinterpret_cast<CUfunction>(kernel);  // cuLaunchKernel takes both
+  // cuLaunchKernel takes the kernel, too, but would look for its function in each call.
+  CUDA_TRY(d, cuKernelGetFunction, out, kernel);
   return KEEL_OK;
 }
 

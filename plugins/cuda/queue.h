@@ -22,8 +22,9 @@ struct keel_queue_s {
   std::vector<CUevent> spare;
   uint64_t submitted = 0, done = 0;
 
-  // Moves events that have occurred to `spare`. Requires the mutex; the caller checks the result without it.
-  CUresult Poll();
+  // Whether the event of an entry has occurred; then it and the earlier ones move to `spare`. Requires the
+  // mutex; the caller checks the result without it.
+  CUresult Poll(size_t entry, bool* occurred);
 };
 
 namespace keel_cuda {

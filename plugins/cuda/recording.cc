@@ -8,32 +8,123 @@
 namespace keel_cuda {
 namespace {
 
-keel_rc Begin(keel_queue q, keel_recording r) {
-  keel_dev d = q->device;
-  if (keel_rc rc = d->Kernel("system", "store", &r->store)) return rc;
-  CUDA_TRY(d, cuMemAlloc, &r->memory, std::max<size_t>(1, r->table.size()) * sizeof(uint64_t));
-  CUDA_TRY(d, cuStreamBeginCapture, q->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+using Recording = keel_recording_s;
+using Graph = Recording::Graph;
+using Table = Recording::Table;
+
+// Replays without use after which a graph gives way to one for other addresses. So addresses that change in a
+// cycle longer than the list of graphs do not cost a capture in each replay.
+constexpr uint64_t kIdle = 16;
+
+keel_rc EncodeAll(keel_queue q, const Recording& r, Table table, CUdeviceptr memory) {
+  for (const RecordedLaunch& launch : r.launches)
+    if (keel_rc rc = Encode(q, launch, table.data(), memory)) return rc;
   return KEEL_OK;
 }
 
 // Ends the capture in any case: it would make later calls of this thread fail.
-keel_rc End(keel_queue q, keel_recording r, bool keep) {
-  keel_rc rc = q->device->Enter();
+keel_rc Capture(keel_queue q, const Recording& r, Table table, CUdeviceptr memory, CUgraphExec* out) {
+  keel_dev d = q->device;
+  CUDA_TRY(d, cuStreamBeginCapture, q->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  keel_rc rc = EncodeAll(q, r, table, memory);
   CUgraph captured = nullptr;
   const CUresult ended = cuda().cuStreamEndCapture_(q->stream, &captured);
-  if (!rc) rc = q->device->Check(ended, "cuStreamEndCapture");
-  if (!rc && keep)
-    rc = q->device->Check(cuda().cuGraphInstantiate_(&r->graph, captured, 0), "cuGraphInstantiate");
+  if (!rc) rc = d->Check(ended, "cuStreamEndCapture");
+  if (!rc) rc = d->Check(cuda().cuGraphInstantiate_(out, captured, 0), "cuGraphInstantiate");
   if (captured) cuda().cuGraphDestroy_(captured);
   return rc;
+}
+
+bool KeepsSame(const Recording& r, Table a, Table b) {
+  return std::ranges::all_of(r.kept, [&](uint16_t slot) { return a[slot] == b[slot]; });
+}
+
+// A graph that has this table, else the idlest graph that may get it.
+Graph* FindGraph(Recording& r, Table table) {
+  Graph* best = nullptr;
+  for (Graph& graph : r.graphs) {
+    if (graph.Has(table)) return &graph;
+    if (KeepsSame(r, graph.written, table) && (!best || graph.used < best->used)) best = &graph;
+  }
+  return best;
+}
+
+// Whether a recent replay wanted a graph for such a table, too. exactly: for the same one, else for one with
+// the same addresses of products.
+bool IsRepeated(Recording& r, Table table, bool exactly) {
+  for (const std::vector<uint64_t>& seen : r.seen)
+    if (!seen.empty() && (exactly ? std::ranges::equal(seen, table) : KeepsSame(r, seen, table))) return true;
+  r.seen[r.wishes++ % r.seen.size()].assign(table.begin(), table.end());
+  return false;
+}
+
+keel_rc AddGraph(keel_queue q, Recording& r, Table table, Graph** out) {
+  const bool is_new = r.graphs.size() < Recording::kMostGraphs;
+  Graph* place = is_new ? nullptr : &*std::ranges::min_element(r.graphs, {}, &Graph::used);
+  if (place && r.replays - place->used < kIdle) return KEEL_OK;
+  Graph made;
+  made.memory = place ? place->memory : r.memory + r.graphs.size() * table.size_bytes();
+  made.written.assign(table.begin(), table.end());
+  keel_rc rc = Capture(q, r, table, made.memory, &made.exec);
+  if (rc == KEEL_OOM) r.full = true, rc = KEEL_OK;  // replays do without
+  if (rc || r.full) return rc;
+  if (place) cuda().cuGraphExecDestroy_(place->exec);  // one in flight ends first
+  if (!place) place = &r.graphs.emplace_back();
+  *place = std::move(made);
+  *out = place;
+  return KEEL_OK;
+}
+
+// *out NULL: the launches are encoded. A graph costs more than one encoding, so it is made for the second
+// replay of the same addresses.
+keel_rc ChooseGraph(keel_queue q, Recording& r, Table table, Graph** out) {
+  *out = FindGraph(r, table);
+  if ((*out && (*out)->Has(table)) || r.full) return KEEL_OK;
+  if (*out && r.graphs.size() == Recording::kMostGraphs) return KEEL_OK;
+  return IsRepeated(r, table, *out) ? AddGraph(q, r, table, out) : KEEL_OK;
+}
+
+// The table travels as numbers of a kernel: the driver copies these at once, and needs no staging memory.
+keel_rc WriteTable(keel_queue q, const Recording& r, Graph& graph, Table table) {
+  graph.is_written = false;
+  graph.written.assign(table.begin(), table.end());
+  constexpr size_t kMost = kMostNumbers - 1;
+  for (size_t at = 0; at < table.size(); at += kMost) {
+    const Table part = table.subspan(at, std::min(kMost, table.size() - at));
+    KeelArgs args = {};
+    args.address[0] = graph.memory + at * sizeof(uint64_t);
+    args.numbers[0] = static_cast<int64_t>(part.size());
+    std::ranges::copy(part, args.numbers + 1);
+    if (keel_rc rc = Launch(q, r.store, 1, args)) return rc;
+  }
+  graph.is_written = true;
+  return KEEL_OK;
+}
+
+keel_rc Begin(keel_queue q, Recording* r) {
+  keel_dev d = q->device;
+  if (keel_rc rc = d->Kernel("system", "store", &r->store)) return rc;
+  const size_t bytes = std::max<size_t>(1, r->table.size()) * sizeof(uint64_t);
+  CUDA_TRY(d, cuMemAlloc, &r->memory, Recording::kMostGraphs * bytes);
+  return KEEL_OK;
+}
+
+void FindKept(Recording* r) {
+  for (const RecordedLaunch& launch : r->launches) {
+    if (!launch.work->product) continue;
+    for (uint32_t number : launch.work->steps[0].uses)
+      if (uint16_t slot = launch.places[number].slot; slot != kNoSlot) r->kept.push_back(slot);
+  }
+  std::ranges::sort(r->kept);
+  const auto rest = std::ranges::unique(r->kept);
+  r->kept.erase(rest.begin(), rest.end());
 }
 
 }  // namespace
 
 keel_rc RecordBegin(keel_queue q, const uint64_t* table, uint32_t n) {
   if (settings().no_recordings) return KEEL_UNIMPLEMENTED;
-  if (keel_rc rc = q->device->Enter()) return rc;
-  auto r = std::make_unique<keel_recording_s>();
+  auto r = std::make_unique<Recording>();
   r->table.assign(table, table + n);
   if (keel_rc rc = Begin(q, r.get())) return RecordingFree(q->device, r.release()), rc;
   q->recording = r.release();
@@ -41,8 +132,13 @@ keel_rc RecordBegin(keel_queue q, const uint64_t* table, uint32_t n) {
 }
 
 keel_rc RecordEnd(keel_queue q, keel_recording* out) {
-  keel_recording r = std::exchange(q->recording, nullptr);
-  const keel_rc rc = End(q, r, out != nullptr);
+  Recording* r = std::exchange(q->recording, nullptr);
+  keel_rc rc = q->device->Enter();
+  if (out && !rc) {
+    FindKept(r);
+    Graph* first = nullptr;
+    rc = AddGraph(q, *r, r->table, &first);
+  }
   if (out && !rc)
     *out = r;
   else
@@ -50,29 +146,31 @@ keel_rc RecordEnd(keel_queue q, keel_recording* out) {
   return rc;
 }
 
-// The table travels as numbers of a kernel: the driver copies these at once, and needs no staging memory.
-keel_rc Replay(keel_queue q, keel_recording r, const uint64_t* table, uint32_t n) {
+keel_rc Replay(keel_queue q, keel_recording r, const uint64_t* at, uint32_t n) {
   if (n != r->table.size()) return q->device->host->fail(KEEL_INVALID, "replay: the table has another size");
   if (keel_rc rc = q->device->Enter()) return rc;
-  constexpr uint32_t kMost = kMostNumbers - 1;
-  for (uint32_t at = 0; at < n; at += kMost) {
-    KeelArgs args = {};
-    args.address[0] = r->memory + at * sizeof(uint64_t);
-    args.slot[0] = kNoSlot;
-    args.numbers[0] = std::min(kMost, n - at);
-    std::copy_n(table + at, args.numbers[0], args.numbers + 1);
-    if (keel_rc rc = Launch(q, r->store, 1, args)) return rc;
-  }
-  CUDA_TRY(q->device, cuGraphLaunch, r->graph, q->stream);
+  const Table table(at, n);
+  r->replays++;
+  Graph* graph = nullptr;
+  if (keel_rc rc = ChooseGraph(q, *r, table, &graph)) return rc;
+  if (!graph) return EncodeAll(q, *r, table, 0);
+  graph->used = r->replays;
+  if (!graph->Has(table))
+    if (keel_rc rc = WriteTable(q, *r, *graph, table)) return rc;
+  CUDA_TRY(q->device, cuGraphLaunch, graph->exec, q->stream);
   return KEEL_OK;
 }
 
 void RecordingFree(keel_dev d, keel_recording r) {
   if (d->EnterToDestroy()) {
-    if (r->graph) cuda().cuGraphExecDestroy_(r->graph);
+    for (const Graph& graph : r->graphs) cuda().cuGraphExecDestroy_(graph.exec);
     if (r->memory) cuda().cuMemFree_(r->memory);
   }
   delete r;
 }
 
 }  // namespace keel_cuda
+
+bool keel_recording_s::Graph::Has(Table table) const {
+  return is_written && std::ranges::equal(written, table);
+}

@@ -1,14 +1,35 @@
-// recording.h: a recorded list of launches: a graph made by stream capture. Its kernels find addresses in a
-// table in device memory, which a replay first writes, so the graph never changes.
+// recording.h: a recorded list of launches, replayed as a CUDA graph. Its own kernels find addresses in a
+// table in device memory, so one graph serves any addresses. cuBLASLt's kernels keep theirs: a recording has
+// a graph for each of the last few sets of addresses that products see, and encodes the launches for others.
 #ifndef KEEL_PLUGINS_CUDA_RECORDING_H
 #define KEEL_PLUGINS_CUDA_RECORDING_H
-#include "queue.h"
+#include <array>
+#include <span>
+
+#include "launch.h"
 
 struct keel_recording_s {
+  using Table = std::span<const uint64_t>;
+  struct Graph {
+    CUgraphExec exec = nullptr;
+    CUdeviceptr memory = 0;         // its table: a replay whose table is there already need not write it
+    std::vector<uint64_t> written;  // the table in the memory, if is_written
+    bool is_written = false;
+    uint64_t used = 0;  // the last replay
+    bool Has(Table table) const;
+  };
+  static constexpr size_t kMostGraphs = 4;
+  static constexpr size_t kRemembered = 8;
+
   std::vector<uint64_t> table;  // of record_begin
-  CUdeviceptr memory = 0;       // the table of the replay
-  CUgraphExec graph = nullptr;
+  std::vector<keel_cuda::RecordedLaunch> launches;
+  std::vector<uint16_t> kept;  // entries of the table whose addresses a graph keeps
   CUfunction store = nullptr;
+  CUdeviceptr memory = 0;  // of all graphs' tables
+  std::vector<Graph> graphs;
+  std::array<std::vector<uint64_t>, kRemembered> seen;  // tables of the last wishes for a graph
+  uint64_t replays = 0, wishes = 0;
+  bool full = false;  // there was no memory for a graph
 };
 
 namespace keel_cuda {

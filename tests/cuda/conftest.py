@@ -5,6 +5,7 @@ import ctypes
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -52,11 +53,17 @@ class Fake:
     def __init__(self):
         self.library = ctypes.CDLL(str(FAKE))
         self.library.fake_calls.restype = ctypes.c_uint64
+        self.library.fake_all_calls.restype = ctypes.c_char_p
         self.library.fake_alive.restype = ctypes.c_longlong
         self.library.fake_fired.restype = ctypes.c_char_p
 
     def calls(self, function):
         return self.library.fake_calls(function.encode())
+
+    def all_calls(self):
+        """Calls of each function of the driver and of cuBLASLt so far."""
+        lines = self.library.fake_all_calls().decode().splitlines()
+        return Counter({name: int(n) for n, name in map(str.split, lines)})
 
     def alive(self):
         """Objects that were created and are not destroyed."""

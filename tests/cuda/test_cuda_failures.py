@@ -2,6 +2,8 @@
 if the device is lost, other devices do."""
 import gc
 
+import keel_abi
+import numpy as np
 import pytest
 from cuda_build import PLUGIN
 from device_program import DeviceProgram
@@ -13,15 +15,53 @@ def new_program():
     return DeviceProgram("cuda", PLUGIN.with_name("keel-cpu.so"), PLUGIN)
 
 
+PRODUCTS = """keel 1
+fn @main(x: f32[64, 64]) -> f32[64, 64] {
+  a = matmul(x, x)
+  b = neg(a)
+  c = matmul(b, x)
+  d = add(c, a)
+  return d
+}
+entry main = @main (x) -> (_)
+"""
+
+
+class ProductProgram(DeviceProgram):
+    """Runs of a plan with products by cuBLASLt at two sets of addresses: recorded, encoded, recorded again, replayed."""
+
+    def __init__(self):
+        super().__init__("cuda", PLUGIN.with_name("keel-cpu.so"), PLUGIN)
+        self.module = self.context.parse(PRODUCTS)
+
+    def run(self):
+        try:
+            plan = self.module.session("cuda", level=0, results="device").prepare()
+            xs = [np.eye(64, dtype=np.float32) * k for k in (2, 3)]
+            there = [self.context.array(x).to("cuda").wait() for x in xs]
+            for k in (0, 0, 1, 1, 0, 1):
+                got, = plan.run_arrays(there[k])
+                np.testing.assert_array_equal(got.numpy(), xs[k] @ xs[k] - xs[k] @ xs[k] @ xs[k])
+        except keel_abi.KeelError as e:
+            return str(e)
+        return None
+
+
 FUNCTIONS = ["cuCtxSetCurrent", "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuEventQuery", "cuEventRecord", "cuGraphInstantiate",
-             "cuGraphLaunch", "cuLaunchKernel", "cuLibraryGetKernel", "cuLibraryLoadData", "cuMemAlloc", "cuMemHostAlloc",
+             "cuGraphLaunch", "cuKernelGetFunction", "cuLaunchKernel", "cuLibraryGetKernel", "cuLibraryLoadData", "cuMemAlloc", "cuMemHostAlloc",
              "cuMemHostGetDevicePointer", "cuMemcpyAsync", "cuStreamBeginCapture", "cuStreamCreate", "cuStreamEndCapture"]
 
 
+CASES = [(new_program, f) for f in FUNCTIONS] + [
+    (ProductProgram, f) for f in ("cuGraphInstantiate", "cuGraphLaunch", "cuLaunchKernel", "cuMemAlloc", "cuStreamBeginCapture", "cuStreamEndCapture",
+                                  "cublasLtCreate", "cublasLtMatmul")]
+
+
 @pytest.mark.parametrize("code", [OOM, LOST], ids=["out of memory", "lost"])
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_each_call_fails(fake, function, code):
+@pytest.mark.parametrize("new_program, function", CASES)
+def test_each_call_fails(fake, new_program, function, code):
     """The first, second, ... call of the function fails, until none does; the first 12 and then every seventh."""
+    by_driver = function.startswith("cu") and not function.startswith("cublas")
     assert new_program().run() is None
     gc.collect()
     alive, seen, number = fake.alive(), 0, 0
@@ -34,11 +74,11 @@ def test_each_call_fails(fake, function, code):
         if fired:
             seen += 1
             if error:  # Keel can do without some calls, such as recordings
-                assert f"{function} gave CUDA_ERROR" in error or "lost earlier" in error, error
+                assert f"{function} gave CU{'DA_ERROR' if by_driver else 'BLAS_STATUS'}" in error or "lost earlier" in error, error
                 assert error.startswith("OOM" if code == OOM else "UNAVAILABLE"), error
             program.check_cpu()
             again = program.run()
-            if code == OOM:
+            if code == OOM or not by_driver:
                 assert again is None, (number, again)
             elif error and function != "cuDevicePrimaryCtxRetain":
                 assert again and "the device was lost earlier" in again, (number, again)
@@ -51,7 +91,8 @@ def test_each_call_fails(fake, function, code):
     assert seen > 0
 
 
-def test_closing_frees_all(fake):
+@pytest.mark.parametrize("new_program", [new_program, ProductProgram])
+def test_closing_frees_all(fake, new_program):
     gc.collect()
     before = fake.alive()
     program = new_program()

@@ -26,18 +26,21 @@ def test_variables_after_a_fault_in_a_replay(context):
     replays.update_a_variable(context, "cuda")
 
 
-def test_a_replay_launches_a_graph_and_the_table_only(context, fake):
+def test_a_replay_launches_a_graph_and_the_table_if_it_changed(context, fake):
     lines = "".join(f"  s{k + 1} = add(s{k}, y)\n" for k in range(50))
     text = f"keel 1\nfn @main(s0: f32[3], y: f32[3]) -> f32[3] {{\n{lines}  return s50\n}}\nentry main = @main (s0, y) -> (_)\n"
     plan, y = replays.plan_of(context, "cuda", text), np.array([1, 2, -3], np.float32)
     there = context.array(y).to("cuda").wait()
-    for k in range(5):
-        start = context.array(np.full(3, k, np.float32)).to("cuda").wait()
+    starts = [context.array(np.full(3, k, np.float32)).to("cuda").wait() for k in range(12)]
+    seen = []
+    for k in (*range(12), *range(4, 12), *[9] * 6, *[3, 9] * 6):
         before = fake.calls("cuLaunchKernel"), fake.calls("cuGraphLaunch")
-        got, = plan.run_arrays(start, there)
-        if k > 1:
-            assert (fake.calls("cuLaunchKernel") - before[0], fake.calls("cuGraphLaunch") - before[1]) == (1, 1)
+        got, = plan.run_arrays(starts[k], there)
+        seen.append((fake.calls("cuLaunchKernel") - before[0], fake.calls("cuGraphLaunch") - before[1]))
         np.testing.assert_array_equal(got.numpy(), k + 50 * y)
+        del got  # its memory is that of the next result
+    assert seen[2:12] == [(1, 1)] * 10, seen  # other addresses each time
+    assert seen[-20:-12][3:] == [(0, 1)] * 5 and seen[-4:] == [(0, 1)] * 4, seen
 
 
 def test_replays_read_the_tables_of_casts(context, fake):

@@ -55,7 +55,6 @@ void EncodeLarge(Op& op, const Product& p, bool ta, bool tb, const std::vector<u
     op.rc = FindProduct(op.device, shape, &op.work.product);
   if (!op.rc && !op.work.product) op.rc = KEEL_UNIMPLEMENTED;  // the tiles take it
   if (op.rc) return;
-  op.work.scratch_bytes = WorkspaceOf(*op.work.product);
   Encode(op, p, uses);
 }
 

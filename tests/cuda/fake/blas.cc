@@ -102,6 +102,12 @@ void Store(cudaDataType_t type, char* at, double v) {
   }
 }
 
+// With 10 bits after the point, to nearest.
+float ToTf32(float v) {
+  const auto bits = std::bit_cast<uint32_t>(v);
+  return std::isfinite(v) ? std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu) : v;
+}
+
 struct Product {
   Desc desc;
   Layout a, b, c;
@@ -109,12 +115,19 @@ struct Product {
   char *at_c, *workspace;
   size_t workspace_bytes;
 
+  double Rounded(double v) const {
+    return desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? ToTf32(static_cast<float>(v)) : v;
+  }
   static double Element(const Layout& m, const char* at, int64_t batch, uint64_t row, uint64_t column) {
     const int64_t i =
         batch * m.stride() + static_cast<int64_t>(column) * m.leading + static_cast<int64_t>(row);
     return Load(m.type, at + i * static_cast<int64_t>(Bytes(m.type)));
   }
   void Run() {
+    for (const void* at : {static_cast<const void*>(at_a), static_cast<const void*>(at_b),
+                           static_cast<const void*>(at_c), static_cast<const void*>(workspace)})
+      Driver<void(uint64_t, const char*)>("fake_check_memory")(reinterpret_cast<uint64_t>(at),
+                                                               "an operand of a product");
     std::memset(workspace, 0xa7, workspace_bytes);
     const bool ta = desc.Get<int32_t>(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_N) == CUBLAS_OP_T;
     const bool tb = desc.Get<int32_t>(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) == CUBLAS_OP_T;
@@ -125,8 +138,8 @@ struct Product {
         for (uint64_t row = 0; row < c.rows; row++) {
           double sum = 0;
           for (uint64_t k = 0; k < inner; k++)
-            sum += Element(a, at_a, batch, ta ? k : row, ta ? row : k) *
-                   Element(b, at_b, batch, tb ? column : k, tb ? k : column);
+            sum += Rounded(Element(a, at_a, batch, ta ? k : row, ta ? row : k)) *
+                   Rounded(Element(b, at_b, batch, tb ? column : k, tb ? k : column));
           if (bias) sum += Load(c.type, bias + row * Bytes(c.type));
           const int64_t i =
               batch * c.stride() + static_cast<int64_t>(column) * c.leading + static_cast<int64_t>(row);
@@ -147,7 +160,8 @@ bool IsSupported(const Desc& desc, const Layout& a, const Layout& b, const Layou
       return false;
   return (ta ? a.columns : a.rows) == c.rows && (tb ? b.rows : b.columns) == c.columns &&
          (ta ? a.rows : a.columns) == (tb ? b.columns : b.rows) &&
-         desc.compute == (is_double ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F) &&
+         (desc.compute == (is_double ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F) ||
+          (desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32 && c.type == CUDA_R_32F)) &&
          desc.scale == (is_double ? CUDA_R_64F : CUDA_R_32F) &&
          (epilogue == CUBLASLT_EPILOGUE_DEFAULT || epilogue == CUBLASLT_EPILOGUE_BIAS);
 }
@@ -262,12 +276,8 @@ EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc
                               static_cast<char*>(at_d),
                               static_cast<char*>(workspace),
                               bytes};
-  Driver<void(cudaStream_t, void (*)(void*), void*)>("fake_encode")(
-      stream,
-      [](void* arg) {
-        static_cast<Product*>(arg)->Run();
-        delete static_cast<Product*>(arg);
-      },
-      product);
+  Driver<void(cudaStream_t, void (*)(void*), void (*)(void*), void*)>("fake_encode")(
+      stream, [](void* arg) { static_cast<Product*>(arg)->Run(); },
+      [](void* arg) { delete static_cast<Product*>(arg); }, product);
   return CUBLAS_STATUS_SUCCESS;
 }

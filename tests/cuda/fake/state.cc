@@ -119,4 +119,12 @@ EXPORT uint64_t fake_calls(const char* function) {
   std::lock_guard lock(fake::state().mutex);
   return fake::state().calls[function];
 }
+// Calls of each function: lines "NUMBER FUNCTION".
+EXPORT const char* fake_all_calls() {
+  static std::string text;
+  std::lock_guard lock(fake::state().mutex);
+  text.clear();
+  for (const auto& [function, n] : fake::state().calls) text += std::to_string(n) + " " + function + "\n";
+  return text.c_str();
+}
 EXPORT long long fake_alive() { return fake::state().alive; }

@@ -153,6 +153,12 @@ EXPORT CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary library, const char*
   return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuKernelGetFunction(CUfunction* out, CUkernel kernel) {
+  ENTER("cuKernelGetFunction");
+  *out = reinterpret_cast<CUfunction>(kernel);
+  return CUDA_SUCCESS;
+}
+
 // ---- graphs
 EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
   ENTER("cuStreamBeginCapture");
@@ -202,8 +208,17 @@ EXPORT int fake_enter(const char* function) {
   std::lock_guard lock(fake::state().mutex);
   return fake::Enter(function);
 }
-EXPORT void fake_encode(CUstream stream, void (*run)(void*), void* arg) {
+// `drop` frees arg after the last run: a graph may run it many times.
+EXPORT void fake_encode(CUstream stream, void (*run)(void*), void (*drop)(void*), void* arg) {
   std::lock_guard lock(fake::state().mutex);
-  if (stream->capture) fake::Complain("a product by cuBLASLt in a capture");
-  fake::Encode(stream, [=] { run(arg); });
+  auto held = std::shared_ptr<void>(arg, drop);
+  auto launch = [run, held] { run(held.get()); };
+  if (stream->capture)
+    stream->capture->launches.push_back(std::move(launch));
+  else
+    fake::Encode(stream, std::move(launch));
+}
+// Of a product that runs: finds graphs that keep the address of memory that is gone.
+EXPORT void fake_check_memory(uint64_t address, const char* what) {
+  if (!fake::IsKnown(address, 1)) fake::Complain(std::string(what) + " is in no memory of the device");
 }

@@ -1,0 +1,141 @@
+"""Recordings with products by cuBLASLt, whose kernels keep addresses: a graph for each of a few sets of addresses, and encoded launches
+for others. NumPy is the oracle."""
+import random
+
+import numpy as np
+import pytest
+from replays import plan_of
+from together import together
+
+PROGRAM = """keel 1
+fn @main(x: f32[n, 64], w: f32[64, 64], b: f32[64]) -> f32[n, 64] {
+  h0 = linear(x, w, b)
+  h1 = tanh(h0)
+  h2 = matmul(h1, w)
+  h3 = neg(h2)
+  h4 = matmul(h3, w){tb=true}
+  h5 = add(h4, x)
+  y = matmul(h5, w)
+  return y
+}
+entry main = @main (x, w, b) -> (y)
+"""
+PRODUCTS = 4
+
+
+def numbers(*shape, seed=0):
+    return (np.random.default_rng(seed).standard_normal(shape) / 4).astype(np.float32)
+
+
+def model(x, w, b):
+    return (-(np.tanh(x @ w + b) @ w) @ w.T + x) @ w
+
+
+def near(got, want):
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+class Runs:
+    """A plan of PROGRAM with feeds on the device."""
+
+    def __init__(self, context, fake, feeds, rows=70):
+        self.plan, self.fake = plan_of(context, "cuda", PROGRAM), fake
+        self.w, self.b = numbers(64, 64, seed=1), numbers(64, seed=2)
+        self.there = [context.array(a).to("cuda").wait() for a in (self.w, self.b)]
+        self.feeds = [(x, context.array(x).to("cuda").wait()) for x in (numbers(rows, 64, seed=k) for k in range(feeds))]
+
+    def start(self, k):
+        x, there = self.feeds[k]
+        result, = self.plan.run_arrays(there, *self.there)
+        return result, model(x, self.w, self.b)
+
+    def __call__(self, k):
+        """Runs it with feed k; the calls of cuGraphLaunch, cublasLtMatmul, cuLaunchKernel and cuStreamBeginCapture."""
+        before = self.fake.all_calls()
+        result, want = self.start(k)
+        made = self.fake.all_calls() - before
+        near(result.numpy(), want)
+        return tuple(made[name] for name in ("cuGraphLaunch", "cublasLtMatmul", "cuLaunchKernel", "cuStreamBeginCapture"))
+
+
+GRAPH, ENCODED, CAPTURED = (1, 0, 0, 0), (0, PRODUCTS, 3, 0), (1, PRODUCTS, 4, 1)
+
+
+def test_a_replay_is_one_launch_of_a_graph(context, fake):
+    run = Runs(context, fake, 1)
+    assert run(0) == ENCODED  # which finds algorithms and loads kernels
+    assert run(0) == CAPTURED
+    assert [run(0) for _ in range(5)] == [GRAPH] * 5
+
+
+def test_other_addresses_get_a_graph_of_their_own_when_they_return(context, fake):
+    run = Runs(context, fake, 3)
+    assert [run(0), run(0), run(0)] == [ENCODED, CAPTURED, GRAPH]
+    assert [run(1), run(2)] == [ENCODED] * 2
+    assert [run(1), run(2)] == [CAPTURED] * 2
+    assert [run(k) for k in (0, 1, 2, 2, 1, 0)] == [GRAPH] * 6
+
+
+def test_a_cycle_longer_than_the_list_of_graphs_is_not_captured_again_and_again(context, fake):
+    run = Runs(context, fake, 6)
+    for _ in range(4):
+        for k in range(6):
+            run(k)
+    seen = [run(k) for _ in range(5) for k in range(6)]
+    assert sorted(set(seen)) == [ENCODED, GRAPH] and seen.count(GRAPH) == 20
+
+
+def test_graphs_that_are_idle_give_way(context, fake):
+    run = Runs(context, fake, 16)
+    for k in (*[0] * 3, *[1] * 3, *[2] * 3, *[3] * 3):
+        run(k)
+    alive = fake.alive()
+    for first in (4, 8, 12):
+        for _ in range(24):
+            for k in range(first, first + 4):
+                run(k)
+        assert [run(k) for k in range(first, first + 4)] == [GRAPH] * 4
+    assert fake.alive() == alive
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_addresses(context, fake, seed):
+    """Results are kept for a while, so theirs change, too."""
+    draw, run, kept = random.Random(seed), Runs(context, fake, 5), []
+    before = fake.all_calls()
+    for _ in range(120):
+        kept.append(run.start(draw.randrange(1 if draw.random() < 0.7 else 5)))
+        while len(kept) > draw.randrange(6):
+            result, want = kept.pop(draw.randrange(len(kept)))
+            near(result.numpy(), want)
+    for result, want in kept:
+        near(result.numpy(), want)
+    made = fake.all_calls() - before
+    assert made["cuGraphLaunch"] > 20 and made["cublasLtMatmul"] > 100 and made["cuStreamBeginCapture"] < 20, made
+
+
+def test_feeds_of_the_host(context, fake):
+    plan, w, b = plan_of(context, "cuda", PROGRAM), numbers(64, 64, seed=1), numbers(64, seed=2)
+    for k in range(12):
+        x = numbers(70 if k % 3 else 3, 64, seed=k)  # 3 rows: too small for cuBLASLt
+        near(plan.run(x, w, b)[0], model(x, w, b))
+
+
+def test_threads_replay_it(context, fake):
+    run = Runs(context, fake, 4)
+
+    def work(thread):
+        for k in range(30):
+            result, want = run.start((thread * k) % 4)
+            near(result.numpy(), want)
+    together(3, work)
+    assert fake.calls("cuGraphLaunch") > 20
+
+
+def test_without_memory_for_graphs_the_launches_are_encoded(context, fake):
+    run = Runs(context, fake, 1)
+    run(0)
+    fake.fail("cuGraphInstantiate", 1, 2)
+    assert run(0) == (0, 2 * PRODUCTS, 6, 1)  # once for the graph
+    assert fake.fired() == "cuGraphInstantiate"
+    assert [run(0) for _ in range(3)] == [ENCODED] * 3
