@@ -1,7 +1,6 @@
 // launch.cc: see launch.h. Launches are encoded, or recorded.
 #include "launch.h"
 
-#include "recording.h"
 #include "sdk/plugin/guard.h"
 
 namespace keel_cuda {
@@ -94,7 +93,8 @@ keel_rc Run(const keel_call* call) {
   keel_queue q = call->env->queue;
   if (!work.fails.empty()) return q->device->host->fail(KEEL_RANGE, work.fails.c_str());
   if (work.copies && AddressOf(call->in[0]) == AddressOf(call->out[0])) return KEEL_OK;
-  if (keel_recording r = q->recording) return r->launches.push_back(Recorded(*call, work, r->table)), KEEL_OK;
+  if (RecordedLaunches* to = q->recording)
+    return to->launches.push_back(Recorded(*call, work, to->table)), KEEL_OK;
   if (keel_rc rc = q->device->Enter()) return rc;
   return EncodeWork(q, work, OfRun{*call});
 }

@@ -46,7 +46,11 @@ struct RecordedLaunch {
   uint32_t fault;  // keel_call.fault
   std::vector<Place> places;
 };
-// Encodes it with the addresses of a table. memory: a copy of the table on the device, which kernels then
+struct RecordedLaunches {
+  std::vector<uint64_t> table;  // of record_begin
+  std::vector<RecordedLaunch> launches;
+};
+// Encodes one with the addresses of a table. memory: a copy of the table on the device, which kernels then
 // read, so that it may change; 0: they get the addresses. Products by cuBLASLt always get the addresses.
 keel_rc Encode(keel_queue q, const RecordedLaunch& launch, const uint64_t* table, CUdeviceptr memory);
 

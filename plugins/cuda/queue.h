@@ -8,6 +8,10 @@
 #include "device.h"
 #include "kernels/args.h"
 
+namespace keel_cuda {
+struct RecordedLaunches;  // launch.h
+}  // namespace keel_cuda
+
 struct keel_queue_s {
   struct Flying {
     uint64_t ticket;
@@ -15,7 +19,7 @@ struct keel_queue_s {
   };
   keel_dev device = nullptr;
   CUstream stream = nullptr;
-  keel_recording recording = nullptr;  // between record_begin and record_end
+  keel_cuda::RecordedLaunches* recording = nullptr;  // between record_begin and record_end
 
   std::mutex mutex;  // of the members below: host_wait and query run next to encoding
   std::deque<Flying> flying;

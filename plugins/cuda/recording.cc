@@ -132,7 +132,7 @@ keel_rc RecordBegin(keel_queue q, const uint64_t* table, uint32_t n) {
 }
 
 keel_rc RecordEnd(keel_queue q, keel_recording* out) {
-  Recording* r = std::exchange(q->recording, nullptr);
+  auto* r = static_cast<Recording*>(std::exchange(q->recording, nullptr));
   keel_rc rc = q->device->Enter();
   if (out && !rc) {
     FindKept(r);

@@ -8,7 +8,7 @@
 
 #include "launch.h"
 
-struct keel_recording_s {
+struct keel_recording_s : keel_cuda::RecordedLaunches {
   using Table = std::span<const uint64_t>;
   struct Graph {
     CUgraphExec exec = nullptr;
@@ -21,8 +21,6 @@ struct keel_recording_s {
   static constexpr size_t kMostGraphs = 4;
   static constexpr size_t kRemembered = 8;
 
-  std::vector<uint64_t> table;  // of record_begin
-  std::vector<keel_cuda::RecordedLaunch> launches;
   std::vector<uint16_t> kept;  // entries of the table whose addresses a graph keeps
   CUfunction store = nullptr;
   CUdeviceptr memory = 0;  // of all graphs' tables
