@@ -23,6 +23,7 @@ Impls NumberImpls();
 Impls ReduceImpls();
 Impls MatmulImpls();
 Impls AttentionImpls();
+Impls GemvImpls();
 Impls LineImpls();
 Impls ScatterImpls();
 Impls PoolImpls();

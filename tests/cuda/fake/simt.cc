@@ -84,6 +84,7 @@ void RunFibers(Simt* simt, unsigned threads) {
 void RunKernel(const CUkern_st& kernel, const Simt& sizes, const std::vector<char>& args) {
   Simt simt = sizes;
   simt.meet = Meet;
+  simt.complain = [](const char* text) { Complain(text); };
   *kernel.simt = &simt;
   block.code = kernel.code;
   block.args = args.data();

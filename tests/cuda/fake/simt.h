@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <deque>
+#include <map>
+#include <vector>
 
 #include "simt_kernel.h"
 
@@ -65,6 +68,36 @@ inline unsigned short half_bits(float x) {
   const int exponent = magnitude < std::ldexp(1, -14) ? -14 : std::ilogb(magnitude);
   const auto units = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
   return static_cast<unsigned short>(sign | (units + (static_cast<unsigned>(exponent + 14) << 10)));
+}
+
+// Copies of 16 bytes to shared memory (kernels/copies.cuh) are made as late as the thread's waiting allows,
+// and until then the target is NaN. One list for each thread; an empty group has no target.
+struct SimtCopy {
+  void* to;
+  const void* from;
+};
+using SimtCopies = std::deque<std::vector<SimtCopy>>;
+inline SimtCopies& simt_copies() {
+  static std::map<unsigned, SimtCopies> of_thread;
+  SimtCopies& mine = of_thread[threadIdx.x];
+  if (mine.empty()) mine.emplace_back();
+  return mine;
+}
+inline void copy_async(void* to, const void* from, bool inside) {
+  const auto at = reinterpret_cast<uintptr_t>(to) | (inside ? reinterpret_cast<uintptr_t>(from) : 0);
+  if (at % 16) keel_simt->complain("a copy to shared memory of an address that is no multiple of 16");
+  std::memset(to, 0xff, 16);
+  simt_copies().back().push_back({to, inside ? from : nullptr});
+}
+inline void end_copies() { simt_copies().emplace_back(); }
+template <int N>
+inline void await_copies() {
+  SimtCopies& mine = simt_copies();  // the last one has not ended
+  for (; mine.size() > N + 1; mine.pop_front())
+    for (const SimtCopy& each : mine.front()) {
+      std::memset(each.to, 0, 16);
+      if (each.from) std::memcpy(each.to, each.from, 16);
+    }
 }
 
 #define SIMT_KERNEL(name, blocks)                                                                  \

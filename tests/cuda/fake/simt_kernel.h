@@ -8,6 +8,7 @@ struct SimtIndex {
 struct Simt {
   SimtIndex thread, block, block_size, grid_size;
   void (*meet)() = nullptr;  // __syncthreads
+  void (*complain)(const char* text) = nullptr;
 };
 // What the fake driver finds by name: simt_NAME.
 struct SimtKernel {

@@ -1,0 +1,24 @@
+// product.h: matmul and linear as one product of matrices, which several impls take.
+#ifndef KEEL_PLUGINS_CUDA_OPS_PRODUCT_H
+#define KEEL_PLUGINS_CUDA_OPS_PRODUCT_H
+#include "op.h"
+
+namespace keel_cuda {
+
+// c[rows, columns] = a[rows, inner] b[inner, columns] + bias[columns] for each batch; strides of the
+// matrices.
+struct Product {
+  int64_t rows, columns, inner, batches, a_row, a_inner, b_inner, b_column, bias;
+  std::vector<int64_t> sizes, of_a, of_b;  // batch dims, and strides there
+  std::vector<uint32_t> uses;              // a, b, c, bias: operands of a kernel
+};
+Product MatmulOf(Op& op);
+Product LinearOf(Op& op);
+
+// The distance between batches, if it is the same for all; else -1.
+int64_t BatchStride(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides);
+// The rows of all batches are one matrix where they are adjacent and share b.
+Product WithRowsOfBatches(Product p);
+
+}  // namespace keel_cuda
+#endif
