@@ -1,4 +1,4 @@
-// copies.cuh: words of 16 bytes, and copies of them from global to shared memory that run while the thread goes on. A
+// copies.cuh: words of 8 or 16 bytes, and copies of them from global to shared memory that run while the thread goes on. A
 // thread waits for its own copies; other threads see them after a __syncthreads that follows.
 #ifndef KEEL_PLUGINS_CUDA_COPIES_CUH
 #define KEEL_PLUGINS_CUDA_COPIES_CUH
@@ -19,11 +19,14 @@ struct Packed<f32> {
 };
 
 #if defined(__CUDACC__)
-// Both addresses are multiples of 16. 16 zeros if not `inside`; then nothing is read.
+// Both addresses are multiples of BYTES. Zeros if not `inside`; then nothing is read.
+template <int BYTES>
 DEVICE void copy_async(void* to, const void* from, bool inside) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"((u32)__cvta_generic_to_shared(to)), "l"(from),
-               "r"(inside ? 16 : 0)
-               : "memory");
+  const u32 there = (u32)__cvta_generic_to_shared(to), bytes = inside ? BYTES : 0;
+  if (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(there), "l"(from), "r"(bytes) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(there), "l"(from), "r"(bytes) : "memory");
 }
 // Ends a group of copies, which may be empty.
 DEVICE void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }

@@ -23,18 +23,22 @@ struct Plan {
 DEVICE const Plan& plan_of(const KeelArgs& args) { return *(const Plan*)args.numbers; }
 DEVICE const i64* batch_dims(const KeelArgs& args) { return args.numbers + sizeof(Plan) / sizeof(i64); }
 
-constexpr int kOuts = 32, kWords = 4, kAhead = 2 * kWords;  // words of 16 bytes of w: of a step, and copied ahead
-constexpr int kPadded = kOuts + 4;                          // without bank conflicts
-constexpr int kSlices = kThreads / kOuts;                   // of the threads' sums
+constexpr int kOuts = 32, kWords = 4;        // kWords: of w, of a thread in a step
+constexpr int kRing = 8 * 16 * kThreads;     // bytes of w that are copied ahead
+constexpr int kPadded = kOuts + 4;           // without bank conflicts
+constexpr int kSlices = kThreads / kOuts;    // of the threads' sums
 
 // In a step a thread multiplies kWords words of w, which are in adjacent lines.
-template <class S, bool TRANSPOSED>
+template <class S, int R, bool TRANSPOSED>
 struct Form {
-  static constexpr int kEach = 16 / sizeof(S);                      // elements of a word
-  static constexpr int kMine = TRANSPOSED ? kWords : kEach;         // outs of a thread
-  static constexpr int kInner = TRANSPOSED ? kEach : kWords;        // elements of the inner dim
+  static constexpr int kBytes = R == 8 ? 8 : 16;              // of a word: sums of more outs would need too many registers
+  static constexpr int kTurns = kRing / (kBytes * kWords * kThreads);
+  static constexpr int kEach = kBytes / sizeof(S);            // elements of a word
+  static constexpr int kMine = TRANSPOSED ? kWords : kEach;   // outs of a thread
+  static constexpr int kInner = TRANSPOSED ? kEach : kWords;  // elements of the inner dim
   static constexpr int kAcross = kOuts / kMine, kDown = kThreads / kAcross;
-  static constexpr int kStep = kDown * kInner;                      // elements of the inner dim of a block's step
+  static constexpr int kStep = kDown * kInner;                // elements of the inner dim of a block's step
+  typedef Words<kBytes / 4> Word;
   static DEVICE int across() { return (int)threadIdx.x / (TRANSPOSED ? kDown : 1) % kAcross; }
   static DEVICE int down() { return (int)threadIdx.x / (TRANSPOSED ? 1 : kAcross) % kDown; }
 };
@@ -51,27 +55,27 @@ struct Range {
 };
 
 // A thread's words of w.
-template <class S, bool TRANSPOSED>
+template <class F, class S, bool TRANSPOSED>
 struct Matrix {
-  typedef Form<S, TRANSPOSED> F;
-  Words<4>* ring;     // of the thread: each kThreads words
+  typedef typename F::Word Word;
+  Word* ring;     // of the thread: each kThreads words
   const S* at;        // of the next step
   int lines, length;  // left from there; may be negative
   i64 pitch;
   bool aligned;
 
-  DEVICE Matrix(const Plan& p, const Range& r, const S* w, Words<4>* words) : ring(words + threadIdx.x), pitch(p.pitch) {
+  DEVICE Matrix(const Plan& p, const Range& r, const S* w, Word* words) : ring(words + threadIdx.x), pitch(p.pitch) {
     const int out = F::across() * F::kMine, k = F::down() * F::kInner;
     const int outs = (int)(p.outs - r.first_out) - out, inner = (int)(r.end - r.first) - k;
     lines = TRANSPOSED ? outs : inner, length = TRANSPOSED ? inner : outs;
     at = w + (TRANSPOSED ? (r.first_out + out) * pitch + r.first + k : (r.first + k) * pitch + r.first_out + out);
-    aligned = ((u64)w | (u64)pitch * sizeof(S)) % 16 == 0;  // then no word is partly beyond the end
+    aligned = ((u64)w | (u64)pitch * sizeof(S)) % F::kBytes == 0;  // then no word is partly beyond the end
   }
   // Copies word j, and zeros beyond the end of w.
   DEVICE void copy(int slot, int j) {
-    Words<4>* to = ring + slot * kThreads;
+    Word* to = ring + slot * kThreads;
     const S* from = at + j * pitch;
-    if (aligned) return copy_async(to, from, j < lines && 0 < length);
+    if (aligned) return copy_async<F::kBytes>(to, from, j < lines && 0 < length);
     NO_UNROLL for (int i = 0; i < F::kEach; i++)
       ((S*)to)[i] = j < lines && i < length ? from[i] : S();
   }
@@ -82,9 +86,8 @@ struct Matrix {
 };
 
 // The vectors' elements of a step, in shared memory: read once by a block, whatever their strides. Two steps take turns.
-template <class S, int R, bool TRANSPOSED>
+template <class F, class S, int R>
 struct Vectors {
-  typedef Form<S, TRANSPOSED> F;
   static constexpr int kAll = R * F::kStep, kLoads = (kAll + kThreads - 1) / kThreads, kRows = kThreads / F::kStep;
   static constexpr int kTaken = F::kInner * sizeof(S) / 4;
   S* shared;    // [2][R][kStep]
@@ -111,10 +114,14 @@ struct Vectors {
   }
 };
 
-// Adds the products of word j of a step. Sums are [vector][out].
-template <class S, int R, bool TRANSPOSED, class Taken>
-DEVICE void add_products(const Words<4>& w, int j, const Taken (&x)[R], f32 (&sums)[R][Form<S, TRANSPOSED>::kMine]) {
-  UNROLL for (int i = 0; i < Form<S, TRANSPOSED>::kEach; i++) {
+// Sums of a thread: [vector][out].
+template <class S, int R, bool TRANSPOSED>
+using Sums = f32[R][Form<S, R, TRANSPOSED>::kMine];
+
+// Adds the products of word j of a step.
+template <class S, int R, bool TRANSPOSED, class Word, class Taken>
+DEVICE void add_products(const Word& w, int j, const Taken (&x)[R], Sums<S, R, TRANSPOSED>& sums) {
+  UNROLL for (int i = 0; i < (int)(sizeof w / sizeof(S)); i++) {
     const f32 b = Packed<S>::at(w.at, i);
     UNROLL for (int r = 0; r < R; r++) {
       f32& sum = sums[r][TRANSPOSED ? j : i];
@@ -123,42 +130,41 @@ DEVICE void add_products(const Words<4>& w, int j, const Taken (&x)[R], f32 (&su
   }
 }
 
-template <class S, int R, bool TRANSPOSED>
-DEVICE void sum_part(const Plan& p, const Range& range, Matrix<S, TRANSPOSED> matrix, Vectors<S, R, TRANSPOSED> x,
-                     f32 (&sums)[R][Form<S, TRANSPOSED>::kMine]) {
-  typedef Form<S, TRANSPOSED> F;
-  for (int step = 0; step < 2; step++, matrix.advance())
+template <class S, int R, bool TRANSPOSED, class F = Form<S, R, TRANSPOSED>>
+DEVICE void sum_part(const Plan& p, const Range& range, Matrix<F, S, TRANSPOSED> matrix, Vectors<F, S, R> x, Sums<S, R, TRANSPOSED>& sums) {
+  UNROLL for (int turn = 0; turn < F::kTurns; turn++) {
     UNROLL for (int j = 0; j < kWords; j++) {
-      matrix.copy(step * kWords + j, j);
+      matrix.copy(turn * kWords + j, j);
       end_copies();
     }
+    matrix.advance();
+  }
   x.load(p);
   x.store(0);
   __syncthreads();
   const int steps = (int)((range.end - range.first + F::kStep - 1) / F::kStep);
   NO_UNROLL for (int step = 0; step < steps; step++) {
-    const int turn = step % 2;
-    Words<Vectors<S, R, TRANSPOSED>::kTaken> taken[R];
+    const int slot = step % F::kTurns * kWords;
+    Words<Vectors<F, S, R>::kTaken> taken[R];
     x.load(p);
-    x.take(turn, taken);
+    x.take(step % 2, taken);
     UNROLL for (int j = 0; j < kWords; j++) {
-      await_copies<kAhead - 1>();
-      const Words<4> word = matrix.ring[(turn * kWords + j) * kThreads];
-      matrix.copy(turn * kWords + j, j);
+      await_copies<F::kTurns * kWords - 1>();
+      const typename F::Word word = matrix.ring[(slot + j) * kThreads];
+      matrix.copy(slot + j, j);
       end_copies();
       add_products<S, R, TRANSPOSED>(word, j, taken, sums);
     }
     matrix.advance();
-    x.store(1 - turn);
+    x.store(1 - step % 2);
     __syncthreads();
   }
   await_copies<0>();
 }
 
 // Adds the threads' sums of each out, first in slices. Thread i then has the one of vector i / kOuts and out i % kOuts.
-template <class S, int R, bool TRANSPOSED>
-DEVICE f32 combined(f32* shared, const f32 (&sums)[R][Form<S, TRANSPOSED>::kMine]) {
-  typedef Form<S, TRANSPOSED> F;
+template <class F, int R>
+DEVICE f32 combined(f32* shared, const f32 (&sums)[R][F::kMine]) {
   const int out = (int)threadIdx.x % kOuts, slice = (int)threadIdx.x / kOuts;
   f32 mine[R];
   UNROLL for (int r = 0; r < R; r++) {
@@ -180,19 +186,19 @@ DEVICE f32 combined(f32* shared, const f32 (&sums)[R][Form<S, TRANSPOSED>::kMine
 // Operands vectors, w, result, bias, or vectors, w, parts of sums.
 template <class S, int R, bool TRANSPOSED>
 DEVICE void gemv(const KeelArgs& args) {
-  typedef Form<S, TRANSPOSED> F;
-  __shared__ Words<4> ring[kAhead * kThreads];
+  typedef Form<S, R, TRANSPOSED> F;
+  __shared__ Words<4> ring[kRing / 16];
   __shared__ Words<4> vectors[2 * R * F::kStep * sizeof(S) / 16];
-  static_assert(sizeof ring >= F::kDown * kPadded * sizeof(f32) && sizeof ring >= R * kThreads * sizeof(f32), "sums fit");
+  static_assert(kRing >= (int)sizeof(f32) * F::kDown * kPadded && kRing >= (int)sizeof(f32) * R * kThreads, "sums fit");
   const Plan& p = plan_of(args);
   for (u32 tile = blockIdx.x; tile < (u32)p.tiles; tile += gridDim.x) {
     const Range range(p, tile);
     i64 at[2];
     find_offsets<2>(batch_dims(args), (int)p.rank, range.batch, at);
     f32 sums[R][F::kMine] = {};
-    sum_part<S, R, TRANSPOSED>(p, range, {p, range, operand<const S>(args, 1) + at[1], ring},
+    sum_part<S, R, TRANSPOSED>(p, range, {p, range, operand<const S>(args, 1) + at[1], (typename F::Word*)ring},
                                {p, range, operand<const S>(args, 0) + at[0], vectors}, sums);
-    const f32 sum = combined<S, R, TRANSPOSED>((f32*)ring, sums);
+    const f32 sum = combined<F>((f32*)ring, sums);
     __syncthreads();
     const i64 vector = threadIdx.x / kOuts, out = range.first_out + threadIdx.x % kOuts;
     if (vector >= p.vectors || out >= p.outs) continue;

@@ -8,7 +8,8 @@
 namespace keel_cuda {
 namespace {
 
-constexpr int64_t kMostVectors = 8, kOuts = 32;  // kernels/gemv.cu
+constexpr int64_t kMostVectors = 8, kOuts = 32,
+                  kStep = 256;  // kernels/gemv.cu; a multiple of each Form::kStep
 // Fewer blocks do not read at the memory's speed. A second launch takes as long as a block for kShortest
 // elements of the inner dim. The number of parts depends on the sizes only, and so do the bits of results.
 constexpr int64_t kFewBlocks = 64, kEnough = 256, kShortest = 4096;
@@ -46,11 +47,11 @@ Gemv GemvOf(const Product& p) {
   return g;
 }
 
-void Divide(Plan* n, int64_t step) {
+void Divide(Plan* n) {
   const int64_t blocks = CeilDiv(n->outs, kOuts) * n->batches;
   const int64_t most = std::max<int64_t>(1, CeilDiv(n->inner, kShortest));
   n->parts = blocks < kFewBlocks ? std::min(kEnough / std::max<int64_t>(1, blocks), most) : 1;
-  n->depth = CeilDiv(CeilDiv(n->inner, n->parts), step) * step;
+  n->depth = CeilDiv(CeilDiv(n->inner, n->parts), kStep) * kStep;
   n->parts = n->depth ? CeilDiv(n->inner, n->depth) : 1;
   n->tiles = blocks * n->parts;
 }
@@ -67,7 +68,7 @@ void Encode(Op& op, const Product& whole) {
   Gemv g = GemvOf(p);
   const keel_dt dtype = keel::plugin::dtype_of(op.Out(0));
   const std::string type = NameOf(dtype);
-  Divide(&g.plan, dtype == KEEL_F32 ? 128 : 256);  // Form::kStep
+  Divide(&g.plan);
   if (!Takes(p, g)) return op.Fail(KEEL_UNIMPLEMENTED, "products of more than 8 rows and columns");
   const auto words = std::bit_cast<std::array<int64_t, sizeof(Plan) / sizeof(int64_t)>>(g.plan);
   std::vector<int64_t> numbers(words.begin(), words.end());

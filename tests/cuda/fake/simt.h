@@ -70,11 +70,12 @@ inline unsigned short half_bits(float x) {
   return static_cast<unsigned short>(sign | (units + (static_cast<unsigned>(exponent + 14) << 10)));
 }
 
-// Copies of 16 bytes to shared memory (kernels/copies.cuh) are made as late as the thread's waiting allows,
-// and until then the target is NaN. One list for each thread; an empty group has no target.
+// Copies to shared memory (kernels/copies.cuh) are made as late as the thread's waiting allows, and until
+// then the target is NaN. A list for each thread; its last group has not ended.
 struct SimtCopy {
   void* to;
-  const void* from;
+  const void* from;  // NULL: zeros
+  size_t bytes;
 };
 using SimtCopies = std::deque<std::vector<SimtCopy>>;
 inline SimtCopies& simt_copies() {
@@ -83,20 +84,20 @@ inline SimtCopies& simt_copies() {
   if (mine.empty()) mine.emplace_back();
   return mine;
 }
-inline void copy_async(void* to, const void* from, bool inside) {
+template <int BYTES>
+void copy_async(void* to, const void* from, bool inside) {
   const auto at = reinterpret_cast<uintptr_t>(to) | (inside ? reinterpret_cast<uintptr_t>(from) : 0);
-  if (at % 16) keel_simt->complain("a copy to shared memory of an address that is no multiple of 16");
-  std::memset(to, 0xff, 16);
-  simt_copies().back().push_back({to, inside ? from : nullptr});
+  if (at % BYTES) keel_simt->complain("a copy to shared memory whose addresses are no multiples of its size");
+  std::memset(to, 0xff, BYTES);
+  simt_copies().back().push_back({to, inside ? from : nullptr, BYTES});
 }
 inline void end_copies() { simt_copies().emplace_back(); }
 template <int N>
-inline void await_copies() {
-  SimtCopies& mine = simt_copies();  // the last one has not ended
-  for (; mine.size() > N + 1; mine.pop_front())
+void await_copies() {
+  for (SimtCopies& mine = simt_copies(); mine.size() > N + 1; mine.pop_front())
     for (const SimtCopy& each : mine.front()) {
-      std::memset(each.to, 0, 16);
-      if (each.from) std::memcpy(each.to, each.from, 16);
+      std::memset(each.to, 0, each.bytes);
+      if (each.from) std::memcpy(each.to, each.from, each.bytes);
     }
 }
 
