@@ -6,6 +6,7 @@
 #include "scalar.cuh"
 #include "common.cuh"
 #include "numbers.cuh"
+#include "copies.cuh"
 #include "warp.cuh"
 
 // The numbers, then the sizes of the outer dims and the mask's strides in them.
@@ -69,7 +70,7 @@ struct Attention {
       const S* from = there ? all + (i64)(first + key) * of.width + column : all;
       S* to = &tiles[turn][which][key][column];
       if ((u64)all % 16 == 0) {
-        copy_begin(to, from, there);
+        copy_async<16>(to, from, there);
         continue;
       }
       for (int e = 0; e < 8; e++) to[e] = there ? from[e] : S{0};
@@ -194,7 +195,8 @@ struct Attention {
     load_tile(0, 0);
     NO_UNROLL
     for (int first = 0, turn = 0; first < seen; first += KEYS, turn ^= 1) {
-      copies_end();
+      end_copies();
+      await_copies<0>();
       __syncthreads();
       if (first + KEYS < seen) load_tile(turn ^ 1, first + KEYS);
       score(tiles[turn][0]);

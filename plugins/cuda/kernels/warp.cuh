@@ -53,11 +53,6 @@ DEVICE void load_matrices_transposed(u32* out, const void* row) {
                : "r"(shared_address(row))
                : "memory");
 }
-// Copies 16 aligned bytes to shared memory, or zeros; done after copies_end() and a barrier.
-DEVICE void copy_begin(void* to, const void* from, bool there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(there ? 16 : 0) : "memory");
-}
-DEVICE void copies_end() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 DEVICE f32 of_lane_xor(f32 mine, int mask) { return __shfl_xor_sync(0xffffffffu, mine, mask); }
 #else

@@ -45,6 +45,7 @@ struct Halves {
 };
 
 inline void simt_load_matrices(u32* out, const void* row, bool transposed) {
+  if (reinterpret_cast<uintptr_t>(row) % 16) keel_simt->complain("a row of a matrix at an address that is no multiple of 16");
   const void* const* rows = simt_exchange(row);
   const unsigned g = simt_lane() / 4, t = simt_lane() % 4;
   for (unsigned m = 0; m < 4; m++) {
@@ -58,31 +59,5 @@ inline void simt_load_matrices(u32* out, const void* row, bool transposed) {
 }
 inline void load_matrices(u32* out, const void* row) { simt_load_matrices(out, row, false); }
 inline void load_matrices_transposed(u32* out, const void* row) { simt_load_matrices(out, row, true); }
-
-// Copies are done as late as they may.
-struct SimtCopies {
-  struct One {
-    void* to;
-    const void* from;
-    bool there;
-  } all[16];
-  unsigned n;
-};
-inline SimtCopies& simt_copies() {
-  static SimtCopies of_threads[1024];
-  return of_threads[keel_simt->thread.x];
-}
-inline void copy_begin(void* to, const void* from, bool there) {
-  SimtCopies& mine = simt_copies();
-  mine.all[mine.n++] = {to, from, there};
-}
-inline void copies_end() {
-  SimtCopies& mine = simt_copies();
-  for (unsigned i = 0; i < mine.n; i++) {
-    std::memset(mine.all[i].to, 0, 16);
-    if (mine.all[i].there) std::memcpy(mine.all[i].to, mine.all[i].from, 16);
-  }
-  mine.n = 0;
-}
 
 inline f32 of_lane_xor(f32 mine, unsigned mask) { return simt_exchange(mine)[simt_lane() ^ mask]; }
