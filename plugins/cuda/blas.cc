@@ -89,6 +89,7 @@ struct BlasProduct {
   Layout b, a, c;  // in the order of cuBLASLt's operands
   cublasLtMatmulAlgo_t algorithm{};
   uint64_t workspace = 0;
+  std::array<uint64_t, 4> bytes{};
   bool is_double = false, has_bias = false;
 };
 
@@ -182,10 +183,19 @@ keel_rc TakeWorkspace(keel_dev d, const BlasProduct& p) {
   return KEEL_OK;
 }
 
+std::array<uint64_t, 4> BytesOf(const ProductShape& s) {
+  const auto bytes = [&](int64_t stride, int64_t one) {
+    return static_cast<uint64_t>((s.batches - 1) * stride + one) * (s.dtype >> 8 & 255) / 8;
+  };
+  return {bytes(s.a_stride, s.rows * s.inner), bytes(s.b_stride, s.inner * s.columns),
+          bytes(s.rows * s.columns, s.rows * s.columns), bytes(0, s.bias ? s.columns : 0)};
+}
+
 keel_rc MakeProduct(keel_dev d, const ProductShape& s, std::shared_ptr<BlasProduct>* out) {
   auto p = std::make_shared<BlasProduct>();
   p->is_double = s.dtype == KEEL_F64;
   p->has_bias = s.bias;
+  p->bytes = BytesOf(s);
   if (keel_rc rc = MakeDesc(d, s, &p->desc)) return rc;
   if (keel_rc rc =
           MakeLayout(d, s, s.tb ? s.columns : s.inner, s.tb ? s.inner : s.columns, s.b_stride, &p->b))
@@ -216,6 +226,8 @@ keel_rc FindProduct(keel_dev d, const ProductShape& shape, std::shared_ptr<BlasP
   *out = at->second;
   return KEEL_OK;
 }
+
+const std::array<uint64_t, 4>& BytesOf(const BlasProduct& product) { return product.bytes; }
 
 // The encoder holds the queue's lock, so the address of the bias may be set in the shared descriptor.
 keel_rc RunProduct(keel_queue q, BlasProduct& p, const BlasOperands& at) {

@@ -2,6 +2,7 @@
 // tiles.
 #ifndef KEEL_PLUGINS_CUDA_BLAS_H
 #define KEEL_PLUGINS_CUDA_BLAS_H
+#include <array>
 #include <memory>
 
 #include "queue.h"
@@ -24,6 +25,8 @@ struct BlasOperands {
 };
 // NULL: cuBLASLt is missing, or has no algorithm for this shape. Products of the same shape share one.
 keel_rc FindProduct(keel_dev d, const ProductShape& shape, std::shared_ptr<BlasProduct>* out);
+// Of a, b, c, bias.
+const std::array<uint64_t, 4>& BytesOf(const BlasProduct& product);
 // Encodes it. In a stream capture the graph keeps the addresses.
 keel_rc RunProduct(keel_queue q, BlasProduct& product, const BlasOperands& at);
 

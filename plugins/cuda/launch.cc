@@ -6,6 +6,8 @@
 namespace keel_cuda {
 namespace {
 
+constexpr size_t kProduct = 2;  // the operand that a product writes
+
 uint64_t AddressOf(const keel_tensor* t) { return t ? reinterpret_cast<uint64_t>(keel_ptr(t)) : 0; }
 
 // Addresses of a launch by number, in the order of keel_call.slots: of a run.
@@ -21,6 +23,9 @@ struct OfRun {
     return number == scratch_number() ? reinterpret_cast<uint64_t>(call.scratch) : call.env->fault;
   }
   Place At(uint32_t number) const { return {Address(number), kNoSlot}; }
+  // The memory of a graph for an operand of a product, if it has one; with a copy of an operand that is read.
+  static keel_rc Relay(keel_queue, size_t, uint64_t*) { return KEEL_OK; }
+  static keel_rc CopyBack(keel_queue) { return KEEL_OK; }
 };
 
 // The same, of a recorded launch.
@@ -37,6 +42,24 @@ struct OfRecording {
     return place.slot == kNoSlot ? place.address : place.address + now[place.slot];
   }
   Place At(uint32_t number) const { return memory ? launch.places[number] : Place{Address(number), kNoSlot}; }
+  keel_rc Relay(keel_queue q, size_t use, uint64_t* address) const {
+    if (!memory || !launch.relays[use].address) return KEEL_OK;
+    *address = launch.relays[use].address;
+    return use == kProduct ? KEEL_OK : Move(q, use, 0);
+  }
+  keel_rc CopyBack(keel_queue q) const { return memory ? Move(q, kProduct, 1) : KEEL_OK; }
+  // A copy between the place of an operand, which is operand `side` of the kernel, and its relay.
+  keel_rc Move(keel_queue q, size_t use, int side) const {
+    const RecordedLaunch::Relay& relay = launch.relays[use];
+    if (!relay.copy) return KEEL_OK;
+    const Place place = launch.places[launch.work->steps[0].uses[use]];
+    KeelArgs args = {};
+    args.table = reinterpret_cast<const unsigned long long*>(memory);
+    args.address[side] = place.address, args.slot[side] = place.slot;
+    args.address[1 - side] = relay.address, args.slot[1 - side] = kNoSlot;
+    args.numbers[0] = static_cast<int64_t>(BytesOf(*launch.work->product)[use]);
+    return Launch(q, relay.copy, Blocks(CeilDiv(args.numbers[0], 16)), args);
+  }
 };
 
 template <class From>
@@ -58,11 +81,14 @@ void FillArgs(const From& from, const Step& step, KeelArgs* args) {
 template <class From>
 keel_rc TryProduct(keel_queue q, const Work& work, const From& from, bool* done) {
   const std::vector<uint32_t>& uses = work.steps[0].uses;
-  const auto at = [&](size_t i) { return i < uses.size() ? from.Address(uses[i]) : 0; };
-  const BlasOperands operands = {at(0), at(1), at(2), at(3)};
-  const uint64_t all = operands.a | operands.b | operands.c | operands.bias;
-  *done = all % kBlasAlignment == 0;
-  return *done ? RunProduct(q, *work.product, operands) : KEEL_OK;
+  std::array<uint64_t, 4> at{};
+  for (size_t i = 0; i < uses.size(); i++) at[i] = from.Address(uses[i]);
+  *done = (at[0] | at[1] | at[2] | at[3]) % kBlasAlignment == 0;
+  if (!*done) return KEEL_OK;
+  for (size_t i = 0; i < uses.size(); i++)
+    if (keel_rc rc = from.Relay(q, i, &at[i])) return rc;
+  if (keel_rc rc = RunProduct(q, *work.product, {at[0], at[1], at[2], at[3]})) return rc;
+  return from.CopyBack(q);
 }
 
 template <class From>
@@ -79,7 +105,7 @@ keel_rc EncodeWork(keel_queue q, const Work& work, const From& from) {
 
 RecordedLaunch Recorded(const keel_call& call, const Work& work, const std::vector<uint64_t>& table) {
   const OfRun from{call};
-  RecordedLaunch made = {&work, call.fault, {}};
+  RecordedLaunch made = {&work, call.fault, call.n_in, {}, {}};
   for (uint32_t number = 0; number < from.scratch_number() + 2; number++) {
     const uint64_t address = from.Address(number);
     const uint16_t slot = call.slots && address ? call.slots[number] : kNoSlot;

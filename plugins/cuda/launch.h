@@ -2,6 +2,7 @@
 #ifndef KEEL_PLUGINS_CUDA_LAUNCH_H
 #define KEEL_PLUGINS_CUDA_LAUNCH_H
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,9 +43,15 @@ struct Place {
 };
 // A launch in a recording. Places by number: operands, results, scratch, fault bytes.
 struct RecordedLaunch {
+  struct Relay {
+    uint64_t address = 0;       // in a graph a product uses this memory instead; 0: none
+    CUfunction copy = nullptr;  // the kernel that copies to it, or from it; NULL: an earlier launch did
+  };
   const Work* work;
-  uint32_t fault;  // keel_call.fault
+  uint32_t fault;   // keel_call.fault
+  uint32_t inputs;  // keel_call.n_in
   std::vector<Place> places;
+  std::array<Relay, 4> relays;  // of a product, by operand of its first step (relay.h)
 };
 struct RecordedLaunches {
   std::vector<uint64_t> table;  // of record_begin

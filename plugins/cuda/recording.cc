@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "relay.h"
+
 namespace keel_cuda {
 namespace {
 
@@ -54,6 +56,7 @@ Graph* FindGraph(Recording& r, Table table) {
 bool IsRepeated(Recording& r, Table table, bool exactly) {
   for (const std::vector<uint64_t>& seen : r.seen)
     if (!seen.empty() && (exactly ? std::ranges::equal(seen, table) : KeepsSame(r, seen, table))) return true;
+  if (r.wishes % r.seen.size() == 0) r.first = r.replays;
   r.seen[r.wishes++ % r.seen.size()].assign(table.begin(), table.end());
   return false;
 }
@@ -75,13 +78,47 @@ keel_rc AddGraph(keel_queue q, Recording& r, Table table, Graph** out) {
   return KEEL_OK;
 }
 
+// In how many places entry `slot` was in the last wishes.
+size_t CountPlaces(const Recording& r, uint16_t slot) {
+  std::vector<uint64_t> places;
+  for (const std::vector<uint64_t>& seen : r.seen) places.push_back(seen[slot]);
+  std::ranges::sort(places);
+  return static_cast<size_t>(std::ranges::unique(places).begin() - places.begin());
+}
+
+void DropGraphs(Recording& r) {
+  for (const Graph& graph : r.graphs) cuda().cuGraphExecDestroy_(graph.exec);
+  r.graphs.clear();
+}
+
+// For operands that were in more places than there are graphs.
+keel_rc RelayWanderers(keel_queue q, Recording& r) {
+  constexpr uint64_t kMostBytes = 8 << 20;  // a GPU copies them in the time of a few launches
+  std::vector<uint16_t> rest;
+  for (uint16_t slot : r.kept) {
+    CUdeviceptr memory = 0;
+    uint64_t bytes = 0;
+    if (CountPlaces(r, slot) > Recording::kMostGraphs) {
+      const keel_rc rc = AddRelays(q->device, r.launches, slot, kMostBytes - r.relayed, &memory, &bytes);
+      if (rc && rc != KEEL_OOM) return rc;
+    }
+    memory ? r.relays.push_back(memory) : rest.push_back(slot);
+    r.relayed += bytes;
+  }
+  if (rest.size() < r.kept.size()) DropGraphs(r);
+  r.kept = std::move(rest);
+  return KEEL_OK;
+}
+
 // *out NULL: the launches are encoded. A graph costs more than one encoding, so it is made for the second
 // replay of the same addresses.
 keel_rc ChooseGraph(keel_queue q, Recording& r, Table table, Graph** out) {
   *out = FindGraph(r, table);
   if ((*out && (*out)->Has(table)) || r.full) return KEEL_OK;
   if (*out && r.graphs.size() == Recording::kMostGraphs) return KEEL_OK;
-  return IsRepeated(r, table, *out) ? AddGraph(q, r, table, out) : KEEL_OK;
+  if (IsRepeated(r, table, *out)) return AddGraph(q, r, table, out);
+  const bool often = r.wishes % r.seen.size() == 0 && r.replays - r.first < 4 * r.seen.size();
+  return !*out && often ? RelayWanderers(q, r) : KEEL_OK;
 }
 
 // The table travels as numbers of a kernel: the driver copies these at once, and needs no staging memory.
@@ -163,7 +200,8 @@ keel_rc Replay(keel_queue q, keel_recording r, const uint64_t* at, uint32_t n) {
 
 void RecordingFree(keel_dev d, keel_recording r) {
   if (d->EnterToDestroy()) {
-    for (const Graph& graph : r->graphs) cuda().cuGraphExecDestroy_(graph.exec);
+    DropGraphs(*r);
+    for (CUdeviceptr memory : r->relays) cuda().cuMemFree_(memory);
     if (r->memory) cuda().cuMemFree_(r->memory);
   }
   delete r;

@@ -1,6 +1,7 @@
 // recording.h: a recorded list of launches, replayed as a CUDA graph. Its own kernels find addresses in a
 // table in device memory, so one graph serves any addresses. cuBLASLt's kernels keep theirs: a recording has
-// a graph for each of the last few sets of addresses that products see, and encodes the launches for others.
+// a graph for each of the last few sets of addresses that products see, and encodes the launches for others;
+// small operands that are elsewhere in each replay are copied to memory that stays (relay.h).
 #ifndef KEEL_PLUGINS_CUDA_RECORDING_H
 #define KEEL_PLUGINS_CUDA_RECORDING_H
 #include <array>
@@ -26,8 +27,11 @@ struct keel_recording_s : keel_cuda::RecordedLaunches {
   CUdeviceptr memory = 0;  // of all graphs' tables
   std::vector<Graph> graphs;
   std::array<std::vector<uint64_t>, kRemembered> seen;  // tables of the last wishes for a graph
+  std::vector<CUdeviceptr> relays;  // memory of operands whose addresses change all the time (relay.h)
+  uint64_t relayed = 0;             // its bytes
   uint64_t replays = 0, wishes = 0;
-  bool full = false;  // there was no memory for a graph
+  uint64_t first = 0;  // the replay of the oldest wish, when `seen` is full
+  bool full = false;   // there was no memory for a graph
 };
 
 namespace keel_cuda {

@@ -28,7 +28,7 @@ entry main = @main (x) -> (_)
 
 
 class ProductProgram(DeviceProgram):
-    """Runs of a plan with products by cuBLASLt at two sets of addresses: recorded, encoded, recorded again, replayed."""
+    """Runs of a plan with products by cuBLASLt: recorded, encoded, replayed, with copies of operands that are elsewhere each time."""
 
     def __init__(self):
         super().__init__("cuda", PLUGIN.with_name("keel-cpu.so"), PLUGIN)
@@ -37,9 +37,9 @@ class ProductProgram(DeviceProgram):
     def run(self):
         try:
             plan = self.module.session("cuda", level=0, results="device").prepare()
-            xs = [np.eye(64, dtype=np.float32) * k for k in (2, 3)]
+            xs = [np.eye(64, dtype=np.float32) * k for k in range(12)]
             there = [self.context.array(x).to("cuda").wait() for x in xs]
-            for k in (0, 0, 1, 1, 0, 1):
+            for k in (0, 0, 1, 1, 0, *range(12)):
                 got, = plan.run_arrays(there[k])
                 np.testing.assert_array_equal(got.numpy(), xs[k] @ xs[k] - xs[k] @ xs[k] @ xs[k])
         except keel_abi.KeelError as e:

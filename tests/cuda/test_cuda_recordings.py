@@ -111,7 +111,7 @@ def test_random_addresses(context, fake, seed):
     for result, want in kept:
         near(result.numpy(), want)
     made = fake.all_calls() - before
-    assert made["cuGraphLaunch"] > 20 and made["cublasLtMatmul"] > 100 and made["cuStreamBeginCapture"] < 20, made
+    assert made["cuGraphLaunch"] > 60 and made["cublasLtMatmul"] > 30 and made["cuStreamBeginCapture"] < 20, made
 
 
 def test_feeds_of_the_host(context, fake):
@@ -139,3 +139,86 @@ def test_without_memory_for_graphs_the_launches_are_encoded(context, fake):
     assert run(0) == (0, 2 * PRODUCTS, 6, 1)  # once for the graph
     assert fake.fired() == "cuGraphInstantiate"
     assert [run(0) for _ in range(3)] == [ENCODED] * 3
+
+
+RELAYED = (1, 0, 1, 0)  # the graph and its table
+
+
+def test_feeds_that_are_elsewhere_each_time_are_copied_by_the_graph(context, fake):
+    run = Runs(context, fake, 24)
+    seen = [run(k) for k in range(24)]
+    assert seen[2:9] == [ENCODED] * 7 and seen[-6:] == [RELAYED] * 6, seen
+    assert run(3) == RELAYED
+
+
+def test_results_that_are_kept_are_copied_by_the_graph(context, fake):
+    run, kept = Runs(context, fake, 1), []
+    for _ in range(20):
+        before = fake.calls("cuGraphLaunch")
+        kept.append(run.start(0))
+    assert fake.calls("cuGraphLaunch") == before + 1
+    for result, want in kept:
+        near(result.numpy(), want)
+
+
+SHARED = """keel 1
+fn @main(x: f16[n, 67], w: f16[67, 67]) -> f16[n, 67], f16[n, 67] {
+  a = matmul(x, w)
+  b = matmul(x, w){tb=true}
+  c = add(a, b)
+  d = matmul(c, w)
+  e = add(d, x)
+  f = matmul(e, w)
+  return f, d
+}
+entry main = @main (x, w) -> (f, d)
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_feed_of_several_products_and_a_result_that_a_product_reads(context, seed):
+    """67 * 67 * 2 bytes are no multiple of 16."""
+    draw, plan, oracle = random.Random(seed), plan_of(context, "cuda", SHARED), plan_of(context, "reference", SHARED)
+    feeds = [(numbers(67, 67, seed=k) / 2).astype(np.float16) for k in range(30)]
+    there, kept = [context.array(x).to("cuda").wait() for x in feeds], []
+    for _ in range(40):
+        x, w = draw.randrange(30), draw.randrange(30) if draw.random() < 0.5 else 0
+        kept.append((plan.run_arrays(there[x], there[w]), oracle.run(feeds[x], feeds[w])))
+        if len(kept) > 3:
+            results, want = kept.pop(draw.randrange(3))
+            for result, expected in zip(results, want, strict=True):
+                np.testing.assert_allclose(result.numpy(), expected, rtol=2e-2, atol=2e-2)
+
+
+LONG = """keel 1
+fn @main(x: f32[1, 2200000], y: f32[1, 2200000]) -> f32[1, 1] {
+  a = matmul(x, y){tb=true}
+  b = matmul(y, y){tb=true}
+  c = add(a, b)
+  d = neg(c)
+  e = neg(d)
+  return e
+}
+entry main = @main (x, y) -> (e)
+"""
+
+
+def test_operands_of_more_than_8_mib_are_not_copied(context, fake):
+    plan = plan_of(context, "cuda", LONG)
+    feeds = [np.full((1, 2_200_000), k, np.float32) for k in range(14)]
+    there = [context.array(x).to("cuda").wait() for x in feeds]
+    before = fake.all_calls()
+    for k in range(14):
+        assert plan.run_arrays(there[k], there[0])[0].numpy() == 0
+    made = fake.all_calls() - before
+    assert made["cuGraphLaunch"] == 1 and made["cublasLtMatmul"] == 28, made  # two in each run
+
+
+def test_without_memory_for_copies_the_launches_are_encoded(context, fake):
+    run = Runs(context, fake, 24)
+    for k in range(8):
+        run(k)
+    fake.fail("cuMemAlloc", 1, 2)
+    seen = [run(k) for k in range(8, 16)]
+    assert fake.fired() == "cuMemAlloc" and seen == [ENCODED] * 8, seen
+    assert [run(k) for k in range(16, 24)][-1] == RELAYED  # tried again

@@ -115,36 +115,45 @@ struct Product {
   char *at_c, *workspace;
   size_t workspace_bytes;
 
-  double Rounded(double v) const {
-    return desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? ToTf32(static_cast<float>(v)) : v;
+  // The matrix of a batch, op(m) with its columns one after another.
+  std::vector<double> Matrix(const Layout& m, const char* at, int64_t batch, bool transposed) const {
+    const bool rounds = desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    std::vector<double> values(m.rows * m.columns);
+    at += batch * m.stride() * static_cast<int64_t>(Bytes(m.type));
+    for (uint64_t column = 0; column < m.columns; column++)
+      for (uint64_t row = 0; row < m.rows; row++) {
+        const double v = Load(m.type, at + (column * static_cast<uint64_t>(m.leading) + row) * Bytes(m.type));
+        values[transposed ? row * m.columns + column : column * m.rows + row] =
+            rounds ? ToTf32(static_cast<float>(v)) : v;
+      }
+    return values;
   }
-  static double Element(const Layout& m, const char* at, int64_t batch, uint64_t row, uint64_t column) {
-    const int64_t i =
-        batch * m.stride() + static_cast<int64_t>(column) * m.leading + static_cast<int64_t>(row);
-    return Load(m.type, at + i * static_cast<int64_t>(Bytes(m.type)));
-  }
-  void Run() {
+  void CheckMemory() const {
     for (const void* at : {static_cast<const void*>(at_a), static_cast<const void*>(at_b),
                            static_cast<const void*>(at_c), static_cast<const void*>(workspace)})
       Driver<void(uint64_t, const char*)>("fake_check_memory")(reinterpret_cast<uint64_t>(at),
                                                                "an operand of a product");
+  }
+  void RunBatch(int64_t batch, bool ta, bool tb) {
+    const std::vector<double> left = Matrix(a, at_a, batch, !ta);  // its rows one after another
+    const std::vector<double> right = Matrix(b, at_b, batch, tb);
+    const auto* bias = desc.Get<const char*>(CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr);
+    const uint64_t inner = ta ? a.rows : a.columns;
+    char* to = at_c + batch * c.stride() * static_cast<int64_t>(Bytes(c.type));
+    for (uint64_t column = 0; column < c.columns; column++)
+      for (uint64_t row = 0; row < c.rows; row++) {
+        double sum = 0;
+        for (uint64_t k = 0; k < inner; k++) sum += left[row * inner + k] * right[column * inner + k];
+        if (bias) sum += Load(c.type, bias + row * Bytes(c.type));
+        Store(c.type, to + (column * static_cast<uint64_t>(c.leading) + row) * Bytes(c.type), sum);
+      }
+  }
+  void Run() {
+    CheckMemory();
     std::memset(workspace, 0xa7, workspace_bytes);
     const bool ta = desc.Get<int32_t>(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_N) == CUBLAS_OP_T;
     const bool tb = desc.Get<int32_t>(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) == CUBLAS_OP_T;
-    const auto* bias = desc.Get<const char*>(CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr);
-    const uint64_t inner = ta ? a.rows : a.columns;
-    for (int32_t batch = 0; batch < c.batches(); batch++)
-      for (uint64_t column = 0; column < c.columns; column++)
-        for (uint64_t row = 0; row < c.rows; row++) {
-          double sum = 0;
-          for (uint64_t k = 0; k < inner; k++)
-            sum += Rounded(Element(a, at_a, batch, ta ? k : row, ta ? row : k)) *
-                   Rounded(Element(b, at_b, batch, tb ? column : k, tb ? k : column));
-          if (bias) sum += Load(c.type, bias + row * Bytes(c.type));
-          const int64_t i =
-              batch * c.stride() + static_cast<int64_t>(column) * c.leading + static_cast<int64_t>(row);
-          Store(c.type, at_c + i * static_cast<int64_t>(Bytes(c.type)), sum);
-        }
+    for (int32_t batch = 0; batch < c.batches(); batch++) RunBatch(batch, ta, tb);
   }
 };
 
