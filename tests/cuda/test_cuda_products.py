@@ -3,14 +3,14 @@ library, and failures of each of its functions."""
 import keel_abi
 import numpy as np
 import pytest
-from compared import FLOATS, INTEGERS, Against, name, values
+from compared import FLOATS, INTEGERS, NUMBERS, Against, name, values
 from cuda_build import GPU, PLUGIN
 
 import keel
 
 pytestmark = pytest.mark.usefixtures("loaded")
 same = Against("cuda").same
-BOUND = {2: 0.15, 4: 1e-4, 8: 1e-12}
+BOUND = {1: 0, 2: 0.15, 4: 1e-4, 8: 1e-12}
 CALLS = ["cublasLtCreate", "cublasLtMatmulDescCreate", "cublasLtMatrixLayoutCreate", "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmul"]
 
 
@@ -69,6 +69,19 @@ def test_small_products_run_by_tiles(by_blas, m, k, n):
 @pytest.mark.parametrize("dtype", INTEGERS, ids=name)
 def test_integers_run_by_tiles(by_blas, dtype):
     assert by_blas(lambda: same(keel.matmul, values(dtype, 64, 65), values(dtype, 65, 64, seed=1))) == 0
+
+
+@pytest.mark.parametrize("ta, tb", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("dtype", NUMBERS, ids=name)
+def test_tiles_of_64(by_blas, dtype, ta, tb):
+    """Batches at several distances, which cuBLASLt does not take; enough of them for large tiles."""
+    a, b = values(dtype, 4, 1, *((33, 70) if ta else (70, 33))), values(dtype, 1, 5, *((66, 33) if tb else (33, 66)), seed=1)
+    assert by_blas(lambda: same(lambda a, b: keel.matmul(a, b, ta=ta, tb=tb), a, b, tolerance=bound(dtype))) == 0
+
+
+@pytest.mark.parametrize("m, k, n", [(600, 5, 500), (600, 0, 500), (513, 16, 513), (64, 1, 4096)])
+def test_many_tiles_of_64(m, k, n):
+    same(keel.matmul, values(np.int32, m, k), values(np.int32, k, n, seed=1))
 
 
 def test_infinities_and_nan(by_blas):

@@ -17,6 +17,8 @@
 #define BLOCK_KERNEL(name) KERNEL(name)
 // Before a loop over an array that has to stay in registers.
 #define UNROLL _Pragma("unroll")
+// Before a loop whose copies hide latency, but cost registers.
+#define UNROLL_BY_2 _Pragma("unroll 2")
 // Before a loop whose copies would cost registers.
 #define NO_UNROLL _Pragma("unroll 1")
 #endif

@@ -11,6 +11,7 @@
 #include "tiles.cuh"
 
 constexpr int kRank = 6;  // image dims, at most
+constexpr int kEach = 4, kTile = kAcross * kEach;
 
 // A column is (outer, cell) and an element k of the inner dim is (outer, cell), cells in row-major order of their
 // dims. With c and k the coordinates of the two cells in a dim,
@@ -96,6 +97,8 @@ struct Windows {
   const KeelArgs& args;
   i64 group, row0, column0, k0, end;
 
+  static DEVICE bool left_along_inner() { return true; }
+  static DEVICE bool right_along_inner() { return false; }
   DEVICE void enter() {
     const Plan& p = plan_of(args);
     const int i = (int)threadIdx.x;
@@ -151,10 +154,10 @@ DEVICE void conv(const KeelArgs& args) {
     Windows<S> windows = {shared, args, tile / of_group, tile / across % down * kTile, tile % across * kTile, 0, end};
     C sums[kEach][kEach] = {};
     windows.enter();
-    multiply_tile<C>(windows, first, end, sums);
+    multiply_tile(windows, first, end, sums);
     UNROLL for (int i = 0; i < kEach; i++)
       UNROLL for (int j = 0; j < kEach; j++) {
-        const i64 row = windows.row0 + tile_row(i), column = windows.column0 + tile_column(j);
+        const i64 row = windows.row0 + tile_row<kEach>(i), column = windows.column0 + tile_column<kEach>(j);
         if (row >= p.rows || column >= p.columns) continue;
         C sum = sums[i][j];
         if (is_nan(sum)) sum = direct_sum<S>(args, windows.group, row, column, first, end, 1);

@@ -30,6 +30,26 @@ DEVICE bool is_nan(T) {
   return false;
 }
 
+// The type of sums of products: of integers of up to 32 bits one that the processor adds at once; all wrap.
+template <int BYTES>
+struct SumOfIntegers {
+  typedef u32 Type;
+};
+template <>
+struct SumOfIntegers<8> {
+  typedef u64 Type;
+};
+template <class C>
+struct SumType : SumOfIntegers<sizeof(C)> {};
+template <>
+struct SumType<f32> {
+  typedef f32 Type;
+};
+template <>
+struct SumType<f64> {
+  typedef f64 Type;
+};
+
 template <class C>
 DEVICE C multiply_add(C a, C b, C c) {
   return keel_add(keel_mul(a, b), c);

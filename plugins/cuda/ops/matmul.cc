@@ -6,7 +6,8 @@
 namespace keel_cuda {
 namespace {
 
-constexpr int64_t kTile = 16;  // kernels/matmul.cu
+// kernels/matmul.cu. Fewer large tiles would leave most of the device idle.
+constexpr int64_t kSmall = 16, kLarge = 64, kFewTiles = 64;
 
 void Encode(Op& op, const Product& p) {
   const keel_tensor c = op.Out(0);
@@ -15,8 +16,12 @@ void Encode(Op& op, const Product& p) {
       p.a_inner, p.b_inner, p.b_column, p.bias,    static_cast<int64_t>(p.sizes.size())};
   for (const auto* each : {&p.sizes, &p.of_a, &p.of_b})
     numbers.insert(numbers.end(), each->begin(), each->end());
-  const int64_t tiles = CeilDiv(p.rows, kTile) * CeilDiv(p.columns, kTile) * p.batches;
-  op.Add("matmul", "matmul_" + NameOf(keel::plugin::dtype_of(c)), Blocks(tiles, 1), p.uses, numbers);
+  const auto tiles = [&](int64_t size) {
+    return CeilDiv(p.rows, size) * CeilDiv(p.columns, size) * p.batches;
+  };
+  const bool is_small = std::min(p.rows, p.columns) <= kLarge / 2 || tiles(kLarge) < kFewTiles;
+  op.Add("matmul", (is_small ? "matmul_small_" : "matmul_") + NameOf(keel::plugin::dtype_of(c)),
+         Blocks(tiles(is_small ? kSmall : kLarge), 1), p.uses, numbers);
 }
 
 // The product by cuBLASLt, if it is large enough, has one distance between batches and there is an algorithm;
@@ -49,7 +54,7 @@ keel_impl LargeRow(const char* op) {
 }  // namespace
 
 Impls MatmulImpls() {
-  constexpr const char* kName = "tiles of 16 x 16";
+  constexpr const char* kName = "tiles";
   return {LargeRow<LargeMatmul>("matmul"), LargeRow<LargeLinear>("linear"),
           Row<Matmul>("matmul", kNumTypes, kName), Row<Linear>("linear", kFloatTypes, kName)};
 }

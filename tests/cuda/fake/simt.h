@@ -18,6 +18,7 @@
 #define __restrict__ __restrict
 #define __shared__ static  // blocks run one after another
 #define UNROLL
+#define UNROLL_BY_2
 #define NO_UNROLL
 
 // Set by the fake driver in each library of kernels.
