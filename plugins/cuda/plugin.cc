@@ -22,8 +22,9 @@ const Impls& AllImpls() {
   static const Impls impls = [] {
     Impls all;
     for (auto family : {ElementwiseImpls(), FusedImpls(), CopyImpls(), GatherImpls(), NumberImpls(),
-                        ReduceImpls(), MatmulImpls(), GemvImpls(), AttentionImpls(), LineImpls(), ScatterImpls(), PoolImpls(),
-                        ConvImpls(), SortImpls(), NormImpls(), StorageImpls(), SuppressImpls()})
+                        ReduceImpls(), MatmulImpls(), GemvImpls(), Int8Impls(), AttentionImpls(), LineImpls(),
+                        ScatterImpls(), PoolImpls(), ConvImpls(), SortImpls(), NormImpls(), StorageImpls(),
+                        SuppressImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();

@@ -6,9 +6,6 @@
 namespace keel_cuda {
 namespace {
 
-// kernels/matmul.cu. Fewer large tiles would leave most of the device idle.
-constexpr int64_t kSmall = 16, kLarge = 64, kFewTiles = 64;
-
 void Encode(Op& op, const Product& p) {
   const keel_tensor c = op.Out(0);
   std::vector<int64_t> numbers = {
@@ -16,12 +13,9 @@ void Encode(Op& op, const Product& p) {
       p.a_inner, p.b_inner, p.b_column, p.bias,    static_cast<int64_t>(p.sizes.size())};
   for (const auto* each : {&p.sizes, &p.of_a, &p.of_b})
     numbers.insert(numbers.end(), each->begin(), each->end());
-  const auto tiles = [&](int64_t size) {
-    return CeilDiv(p.rows, size) * CeilDiv(p.columns, size) * p.batches;
-  };
-  const bool is_small = std::min(p.rows, p.columns) <= kLarge / 2 || tiles(kLarge) < kFewTiles;
-  op.Add("matmul", (is_small ? "matmul_small_" : "matmul_") + NameOf(keel::plugin::dtype_of(c)),
-         Blocks(tiles(is_small ? kSmall : kLarge), 1), p.uses, numbers);
+  const Tiles tiles(p.rows, p.columns, p.batches);
+  const std::string name = std::string("matmul") + tiles.suffix + "_";
+  op.Add("matmul", name + NameOf(keel::plugin::dtype_of(c)), tiles.blocks, p.uses, numbers);
 }
 
 // The product by cuBLASLt, if it is large enough, has one distance between batches and there is an algorithm;

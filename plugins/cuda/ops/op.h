@@ -24,6 +24,7 @@ Impls ReduceImpls();
 Impls MatmulImpls();
 Impls AttentionImpls();
 Impls GemvImpls();
+Impls Int8Impls();
 Impls LineImpls();
 Impls ScatterImpls();
 Impls PoolImpls();

@@ -67,4 +67,12 @@ Product WithRowsOfBatches(Product p) {
   return p;
 }
 
+Tiles::Tiles(int64_t rows, int64_t columns, int64_t batches) {
+  constexpr int64_t kSmall = 16, kLarge = 64, kFew = 64;
+  const auto count = [&](int64_t size) { return CeilDiv(rows, size) * CeilDiv(columns, size) * batches; };
+  const bool is_small = std::min(rows, columns) <= kLarge / 2 || count(kLarge) < kFew;
+  suffix = is_small ? "_small" : "";
+  blocks = Blocks(count(is_small ? kSmall : kLarge), 1);
+}
+
 }  // namespace keel_cuda

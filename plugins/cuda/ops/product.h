@@ -20,5 +20,13 @@ int64_t BatchStride(const std::vector<int64_t>& sizes, const std::vector<int64_t
 // The rows of all batches are one matrix where they are adjacent and share b.
 Product WithRowsOfBatches(Product p);
 
+// Tiles of kernels/tiles.cuh for a product: 64 x 64 results, or 16 x 16 where large ones would leave most of
+// the device idle.
+struct Tiles {
+  const char* suffix;  // of a kernel's name
+  uint32_t blocks;
+  Tiles(int64_t rows, int64_t columns, int64_t batches);
+};
+
 }  // namespace keel_cuda
 #endif
