@@ -40,7 +40,6 @@ def test_sizes(dtype, rows, columns, width, causal):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_many_matrices(causal):
-    """256 rows of a block."""
     check(operands(np.float16, (48, 2), 70, 40, 16), causal=causal)
 
 
@@ -49,6 +48,10 @@ def test_masks(shape):
     mask = np.where(np.random.default_rng(1).random(shape) < 0.3, -np.inf, 0.5).astype(np.float16)
     for causal in (False, True):
         check([*operands(np.float16, (3, 2), 40, 50, 16), mask], causal=causal, scale=0.3, zero_nan=True)
+
+
+def test_negative_scale():
+    check(operands(np.float16, (2,), 40, 50, 16), scale=-0.7)
 
 
 @pytest.mark.parametrize("zero_nan", [False, True])

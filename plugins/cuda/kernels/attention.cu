@@ -1,7 +1,6 @@
-// attention.cu: softmax(q k' * scale + mask) v in one launch, for halves, by tensor cores. A block has 128 or 256 rows of one matrix, a warp
-// 16 or 32 of them. It goes over the keys in tiles, of which the next one is copied meanwhile, and keeps for each row the highest
-// score so far and the sum of weights relative to it, so that scores are never stored.
-#define LEAST_BLOCKS 1  // a thread keeps its part of q, scores and results in registers
+// attention.cu: softmax(q k' * scale + mask) v in one launch, for halves, by tensor cores. A block has 128 rows of one matrix, a
+// warp 16 of them. It goes over the keys in tiles, of which the next one is copied meanwhile, and keeps for each row the
+// highest score so far and the sum of weights relative to it, so that scores are never stored.
 #include "args.h"
 #include "scalar.cuh"
 #include "common.cuh"
@@ -9,35 +8,37 @@
 #include "copies.cuh"
 #include "warp.cuh"
 
+constexpr int kOfWarp = 16, kRows = kThreads / 32 * kOfWarp;  // ops/attention.cc
+
 // The numbers, then the sizes of the outer dims and the mask's strides in them.
 struct AttentionNumbers {
   i64 matrices, rows, columns, width, scale, causal, zero_nan, masked, mask_row, mask_column, rank;
 };
-DEVICE const AttentionNumbers& numbers_of(const KeelArgs& args) { return *(const AttentionNumbers*)args.numbers; }
 
 // One matrix of the batch.
 template <class S>
 struct Operands {
   const S *q, *k, *v, *mask;
+  i64 mask_row, mask_column;
   int rows, columns, width;
-  bool causal;
+  bool causal, zero_nan;
+  bool scaled_first;   // scores are multiplied by scale, and the mask is added, before the highest is found
+  f32 scale, factor;  // factor: of what exp2 takes
 };
 
-// WIDTH: of rows in registers and shared memory, at least that of the operands. KEYS: of a tile. TILES: of 16 rows, for a warp.
-template <class S, int WIDTH, int KEYS, int TILES>
+// WIDTH: of rows in registers and shared memory, at least that of the operands. KEYS: of a tile.
+template <class S, int WIDTH, int KEYS>
 struct Attention {
   static constexpr int kStride = WIDTH + 8;  // so that 8 rows of a matrix are in different banks
-  static constexpr int kRows = kThreads / 32 * 16 * TILES;
   typedef S Tile[KEYS][kStride];
 
-  const AttentionNumbers* n;
   Operands<S> of;
   Tile (*tiles)[2];  // two turns of keys and values
   int first_row, g, t;
-  u32 queries[TILES][WIDTH / 16][4];
-  f32 scores[TILES][KEYS / 8][4], sums[TILES][WIDTH / 8][4], highest[TILES][2], weights[TILES][2];
+  u32 queries[WIDTH / 16][4];
+  f32 scores[KEYS / 8][4], sums[WIDTH / 8][4], highest[2], weights[2];
 
-  DEVICE int row(int tile, int half) const { return first_row + 16 * tile + g + 8 * half; }
+  DEVICE int row(int half) const { return first_row + g + 8 * half; }
 
   DEVICE u32 pair(const S* from, int row, int column) const {
     if (row >= of.rows || column >= of.width) return 0;
@@ -45,18 +46,15 @@ struct Attention {
     return at[0].bits | (u32)at[1].bits << 16;
   }
   DEVICE void start() {
+    highest[0] = highest[1] = Ends<f32>::least(), weights[0] = weights[1] = 0;
     UNROLL
-    for (int m = 0; m < TILES; m++) {
-      highest[m][0] = highest[m][1] = Ends<f32>::least(), weights[m][0] = weights[m][1] = 0;
+    for (int s = 0; s < WIDTH / 16; s++)
       UNROLL
-      for (int s = 0; s < WIDTH / 16; s++)
-        UNROLL
-        for (int i = 0; i < 4; i++) queries[m][s][i] = pair(of.q, row(m, i % 2), s * 16 + 2 * t + i / 2 * 8);
+      for (int i = 0; i < 4; i++) queries[s][i] = pair(of.q, row(i % 2), s * 16 + 2 * t + i / 2 * 8);
+    UNROLL
+    for (int j = 0; j < WIDTH / 8; j++)
       UNROLL
-      for (int j = 0; j < WIDTH / 8; j++)
-        UNROLL
-        for (int i = 0; i < 4; i++) sums[m][j][i] = 0;
-    }
+      for (int i = 0; i < 4; i++) sums[j][i] = 0;
   }
 
   // Copies 8 elements of keys or values at a time; zeros beyond the last.
@@ -77,7 +75,7 @@ struct Attention {
     }
   }
 
-  // What the lane names for load_matrices: the four matrices are two by two, in order of keys first or of columns first.
+  // What the lane names for load_matrices: four matrices, two by two, in order of keys first or of columns first.
   DEVICE const S* matrix_row(const Tile& tile, int key, int column, bool keys_first) const {
     const int lane = (int)threadIdx.x % 32, matrix = lane / 8;
     const int fast = matrix % 2 * 8, slow = matrix / 2 * 8;
@@ -86,101 +84,83 @@ struct Attention {
 
   DEVICE void score(const Tile& keys) {
     UNROLL
-    for (int m = 0; m < TILES; m++)
+    for (int j = 0; j < KEYS / 8; j++)
       UNROLL
-      for (int j = 0; j < KEYS / 8; j++)
-        UNROLL
-        for (int i = 0; i < 4; i++) scores[m][j][i] = 0;
+      for (int i = 0; i < 4; i++) scores[j][i] = 0;
     UNROLL
     for (int s = 0; s < WIDTH / 16; s++)
       UNROLL
       for (int j = 0; j < KEYS / 16; j++) {
         u32 b[4];
         load_matrices(b, matrix_row(keys, j * 16, s * 16, false));
-        UNROLL
-        for (int m = 0; m < TILES; m++) {
-          Halves<S>::multiply(scores[m][2 * j], queries[m][s], b);
-          Halves<S>::multiply(scores[m][2 * j + 1], queries[m][s], b + 2);
-        }
+        Halves<S>::multiply(scores[2 * j], queries[s], b);
+        Halves<S>::multiply(scores[2 * j + 1], queries[s], b + 2);
       }
   }
 
-  // Scores become exponents of 2.
-  DEVICE void scale_scores(int m, int first) {
-    constexpr f32 kLog2E = 1.44269504f;
-    const f32 scale = (f32)__longlong_as_double(n->scale) * (of.mask ? 1.0f : kLog2E);
-    const bool edge = first + KEYS > of.columns || (of.causal && first + KEYS > first_row + 16 * m);
+  // Adds the mask; scores of keys that the row does not see become -infinity.
+  DEVICE void mask_scores(int first) {
     UNROLL
     for (int j = 0; j < KEYS / 8; j++)
       UNROLL
       for (int i = 0; i < 4; i++) {
-        const int column = first + j * 8 + 2 * t + i % 2, r = row(m, i / 2);
-        f32& x = scores[m][j][i];
-        x *= scale;
-        if (of.mask) {
-          if (column < of.columns && r < of.rows) x += Number<S>::from(of.mask[r * n->mask_row + column * n->mask_column]);
-          x *= kLog2E;
-        }
-        if (edge && (column >= of.columns || (of.causal && column > r))) x = Ends<f32>::least();
+        const int column = first + j * 8 + 2 * t + i % 2, r = row(i / 2);
+        f32& x = scores[j][i];
+        if (of.scaled_first) x *= of.scale;
+        if (of.mask && column < of.columns && r < of.rows)
+          x += Number<S>::from(of.mask[r * of.mask_row + column * of.mask_column]);
+        if (column >= of.columns || (of.causal && column > r)) x = Ends<f32>::least();
       }
   }
 
-  // Scores become weights; the sums so far are made relative to the new highest scores.
-  DEVICE void weigh(int m, int half) {
-    f32 high = highest[m][half];
+  // Scores become weights, 2 to the power of factor * score; the sums so far are made relative to the new highest score.
+  DEVICE void weigh(int half) {
+    f32 high = highest[half];
     UNROLL
-    for (int j = 0; j < KEYS / 8; j++) high = fmaxf(high, fmaxf(scores[m][j][2 * half], scores[m][j][2 * half + 1]));
+    for (int j = 0; j < KEYS / 8; j++) high = fmaxf(high, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
     high = fmaxf(high, of_lane_xor(high, 1));
     high = fmaxf(high, of_lane_xor(high, 2));
-    const f32 base = high == Ends<f32>::least() ? 0.0f : high, before = exp2f(highest[m][half] - base);
-    highest[m][half] = high;
-    weights[m][half] *= before;
+    const f32 base = high == Ends<f32>::least() ? 0.0f : -high * of.factor;
+    const f32 before = power_of_2(fmaf(highest[half], of.factor, base));
+    highest[half] = high;
+    f32 sum = weights[half] * before;
     UNROLL
     for (int j = 0; j < KEYS / 8; j++)
       UNROLL
-      for (int i = 2 * half; i < 2 * half + 2; i++)
-        weights[m][half] += scores[m][j][i] = exp2f(scores[m][j][i] - base);
+      for (int i = 2 * half; i < 2 * half + 2; i++) sum += scores[j][i] = power_of_2(fmaf(scores[j][i], of.factor, base));
+    weights[half] = sum;
     UNROLL
-    for (int j = 0; j < WIDTH / 8; j++) sums[m][j][2 * half] *= before, sums[m][j][2 * half + 1] *= before;
+    for (int j = 0; j < WIDTH / 8; j++) sums[j][2 * half] *= before, sums[j][2 * half + 1] *= before;
   }
 
   DEVICE void add_values(const Tile& values) {
     UNROLL
     for (int j = 0; j < KEYS / 16; j++) {
-      u32 a[TILES][4];
-      UNROLL
-      for (int m = 0; m < TILES; m++)
-        UNROLL
-        for (int i = 0; i < 4; i++) {
-          const f32* two = scores[m][2 * j + i / 2] + i % 2 * 2;
-          a[m][i] = Halves<S>::of(two[0], two[1]);
-        }
+      const f32 *left = scores[2 * j], *right = scores[2 * j + 1];
+      const u32 a[4] = {Halves<S>::of(left[0], left[1]), Halves<S>::of(left[2], left[3]), Halves<S>::of(right[0], right[1]),
+                        Halves<S>::of(right[2], right[3])};
       UNROLL
       for (int s = 0; s < WIDTH / 16; s++) {
         u32 b[4];
         load_matrices_transposed(b, matrix_row(values, j * 16, s * 16, true));
-        UNROLL
-        for (int m = 0; m < TILES; m++) {
-          Halves<S>::multiply(sums[m][2 * s], a[m], b);
-          Halves<S>::multiply(sums[m][2 * s + 1], a[m], b + 2);
-        }
+        Halves<S>::multiply(sums[2 * s], a, b);
+        Halves<S>::multiply(sums[2 * s + 1], a, b + 2);
       }
     }
   }
 
-  DEVICE void store(int m, int half, S* y) const {
-    f32 all = weights[m][half];
+  DEVICE void store(int half, S* y) const {
+    f32 all = weights[half];
     all += of_lane_xor(all, 1);
     all += of_lane_xor(all, 2);
-    const bool zero = n->zero_nan && !(all > 0 && all < Ends<f32>::greatest());
+    const bool zero = of.zero_nan && !(all > 0 && all < Ends<f32>::greatest());
     const f32 factor = 1.0f / all;
-    if (row(m, half) >= of.rows) return;
-    S* to = y + (i64)row(m, half) * of.width + 2 * t;
+    if (row(half) >= of.rows) return;
+    S* to = y + (i64)row(half) * of.width + 2 * t;
     UNROLL
     for (int j = 0; j < WIDTH / 8; j++) {
       if (j * 8 >= of.width) continue;
-      const f32* two = sums[m][j] + 2 * half;
-      const u32 both = zero ? 0 : Halves<S>::of(two[0] * factor, two[1] * factor);
+      const u32 both = zero ? 0 : Halves<S>::of(sums[j][2 * half] * factor, sums[j][2 * half + 1] * factor);
       if ((u64)y % 4 == 0)
         *(u32*)(to + j * 8) = both;
       else
@@ -189,7 +169,7 @@ struct Attention {
   }
 
   DEVICE void run(int block_row, S* y) {
-    first_row = block_row + (int)threadIdx.x / 32 * 16 * TILES;
+    first_row = block_row + (int)threadIdx.x / 32 * kOfWarp;
     start();
     const int seen = of.causal && block_row + kRows < of.columns ? block_row + kRows : of.columns;
     load_tile(0, 0);
@@ -200,47 +180,55 @@ struct Attention {
       __syncthreads();
       if (first + KEYS < seen) load_tile(turn ^ 1, first + KEYS);
       score(tiles[turn][0]);
-      UNROLL
-      for (int m = 0; m < TILES; m++) scale_scores(m, first), weigh(m, 0), weigh(m, 1);
+      if (of.scaled_first || first + KEYS > of.columns || (of.causal && first + KEYS > first_row)) mask_scores(first);
+      weigh(0), weigh(1);
       add_values(tiles[turn][1]);
     }
-    UNROLL
-    for (int m = 0; m < TILES; m++) store(m, 0, y), store(m, 1, y);
+    store(0, y), store(1, y);
   }
 };
 
-// Operands q, k, v, result, mask.
-template <class S, int WIDTH, int KEYS, int TILES>
+// The operands of a kernel are q, k, v, the result, and the mask.
+template <class S>
+DEVICE Operands<S> operands_of(const KeelArgs& args, i64 matrix) {
+  const AttentionNumbers& n = *(const AttentionNumbers*)args.numbers;
+  const f32 scale = (f32)__longlong_as_double(n.scale), log2_e = 1.44269504f;
+  i64 of_mask[1];
+  find_offsets<1>(args.numbers + sizeof(AttentionNumbers) / sizeof(i64), (int)n.rank, matrix, of_mask);
+  Operands<S> of;
+  of.q = operand<const S>(args, 0) + matrix * n.rows * n.width;
+  of.k = operand<const S>(args, 1) + matrix * n.columns * n.width;
+  of.v = operand<const S>(args, 2) + matrix * n.columns * n.width;
+  of.mask = n.masked ? operand<const S>(args, 4) + of_mask[0] : nullptr;
+  of.mask_row = n.mask_row, of.mask_column = n.mask_column;
+  of.rows = (int)n.rows, of.columns = (int)n.columns, of.width = (int)n.width;
+  of.causal = n.causal != 0, of.zero_nan = n.zero_nan != 0;
+  of.scaled_first = n.masked || scale < 0;
+  of.scale = scale, of.factor = of.scaled_first ? log2_e : scale * log2_e;
+  return of;
+}
+
+template <class S, int WIDTH, int KEYS>
 DEVICE void attention(const KeelArgs& args) {
-  typedef Attention<S, WIDTH, KEYS, TILES> Part;
+  typedef Attention<S, WIDTH, KEYS> Part;
   alignas(16) __shared__ typename Part::Tile tiles[2][2];
-  const AttentionNumbers& n = numbers_of(args);
-  const i64 parts = (n.rows + Part::kRows - 1) / Part::kRows;
+  const AttentionNumbers& n = *(const AttentionNumbers*)args.numbers;
+  const i64 parts = (n.rows + kRows - 1) / kRows;
   for (i64 i = blockIdx.x; i < parts * n.matrices; i += gridDim.x) {
-    // The last rows, which see most, first.
-    const i64 matrix = i % n.matrices, part = parts - 1 - i / n.matrices, of_rows = matrix * n.rows * n.width,
-              of_columns = matrix * n.columns * n.width;
-    i64 of_mask[1];
-    find_offsets<1>(args.numbers + sizeof(AttentionNumbers) / sizeof(i64), (int)n.rank, matrix, of_mask);
-    __syncthreads();  // before the tiles are written again
+    const i64 matrix = i % n.matrices, part = parts - 1 - i / n.matrices;  // the last rows, which see most, first
     const int lane = (int)threadIdx.x % 32;
+    __syncthreads();  // before the tiles are written again
     Part here;
-    here.n = &n, here.tiles = tiles, here.g = lane / 4, here.t = lane % 4;
-    here.of = {operand<const S>(args, 0) + of_rows,
-               operand<const S>(args, 1) + of_columns,
-               operand<const S>(args, 2) + of_columns,
-               n.masked ? operand<const S>(args, 4) + of_mask[0] : nullptr,
-               (int)n.rows,
-               (int)n.columns,
-               (int)n.width,
-               n.causal != 0};
-    here.run((int)part * Part::kRows, operand<S>(args, 3) + of_rows);
+    here.of = operands_of<S>(args, matrix);
+    here.tiles = tiles, here.g = lane / 4, here.t = lane % 4;
+    here.run((int)part * kRows, operand<S>(args, 3) + matrix * n.rows * n.width);
   }
 }
 
-#define HALVES(S)                                                        \
-  BLOCK_KERNEL(attention_64_1_##S) { attention<S, 64, 64, 1>(args); }    \
-  BLOCK_KERNEL(attention_64_2_##S) { attention<S, 64, 64, 2>(args); }    \
-  BLOCK_KERNEL(attention_128_1_##S) { attention<S, 128, 32, 1>(args); }
-HALVES(f16)
-HALVES(bf16)
+// A thread keeps its part of q, scores and results in registers. Two blocks on a multiprocessor hide each other's waits.
+BLOCK_KERNEL(attention_64_f16) { attention<f16, 64, 32>(args); }
+BLOCK_KERNEL(attention_64_bf16) { attention<bf16, 64, 32>(args); }
+#undef LEAST_BLOCKS
+#define LEAST_BLOCKS 1
+BLOCK_KERNEL(attention_128_f16) { attention<f16, 128, 32>(args); }
+BLOCK_KERNEL(attention_128_bf16) { attention<bf16, 128, 32>(args); }

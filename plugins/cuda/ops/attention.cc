@@ -9,8 +9,7 @@
 namespace keel_cuda {
 namespace {
 
-constexpr int64_t kRows = 128;    // of a block, or twice as many where these are enough blocks for a device
-constexpr int64_t kEnough = 96;
+constexpr int64_t kRows = 128;    // kernels/attention.cu
 constexpr int64_t kFewRows = 16;  // a warp's rows would be empty
 constexpr int64_t kPiece = 8, kNarrow = 64, kWide = 128;  // of vectors
 
@@ -39,10 +38,8 @@ void Attention(Op& op) {
   numbers.insert(numbers.end(), of_mask, of_mask + rank);
   std::vector<uint32_t> uses = {0, 1, 2, op.Result()};
   if (masked) uses.push_back(3);
-  const int64_t tiles = width <= kNarrow && CeilDiv(rows, 2 * kRows) * matrices >= kEnough ? 2 : 1;
-  const std::string name = "attention_" + std::to_string(width <= kNarrow ? kNarrow : kWide) + "_" +
-                           std::to_string(tiles) + "_" + NameOf(keel::plugin::dtype_of(y));
-  op.Add("attention", name, Blocks(CeilDiv(rows, tiles * kRows) * matrices, 1), std::move(uses), numbers);
+  const std::string name = "attention_" + std::to_string(width <= kNarrow ? kNarrow : kWide) + "_" + NameOf(keel::plugin::dtype_of(y));
+  op.Add("attention", name, Blocks(CeilDiv(rows, kRows) * matrices, 1), std::move(uses), numbers);
 }
 
 }  // namespace

@@ -60,4 +60,5 @@ inline void simt_load_matrices(u32* out, const void* row, bool transposed) {
 inline void load_matrices(u32* out, const void* row) { simt_load_matrices(out, row, false); }
 inline void load_matrices_transposed(u32* out, const void* row) { simt_load_matrices(out, row, true); }
 
+inline f32 power_of_2(f32 x) { return x < -126 ? 0.0f : std::exp2(x); }
 inline f32 of_lane_xor(f32 mine, unsigned mask) { return simt_exchange(mine)[simt_lane() ^ mask]; }
