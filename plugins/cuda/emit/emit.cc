@@ -1,6 +1,7 @@
 // emit.cc: see emit.h.
 #include "emit.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace keel_cuda {
@@ -92,43 +93,135 @@ std::string ExpressionOf(const Step& step, const Body& body, const std::vector<s
   return keel::plugin::substitute(IsFloat(from) ? op->c_float : op->c_integer, in.data());
 }
 
-// The statements that load the operands (reads[k] from operand k at at[k]), compute, and store the results.
-std::string Statements(const Body& body, const std::vector<uint32_t>& reads, size_t first_result,
-                       const char* result_at) {
-  std::string text;
-  std::vector<std::string> names(body.n_operands);
-  const auto value = [&](uint32_t v, const std::string& expression) {
-    const std::string name = "v" + std::to_string(v);
-    text += "    const Compute<" + Storage(body.dtypes[v]) + "> " + name + " = " + expression + ";\n";
-    return name;
-  };
-  for (size_t k = 0; k < reads.size(); k++) {
-    const std::string s = Storage(body.dtypes[reads[k]]), n = std::to_string(k);
-    names[reads[k]] =
-        value(reads[k], "Number<" + s + ">::from(operand<const " + s + ">(args, " + n + ")[at[" + n + "]])");
-  }
-  const auto results =
-      keel::plugin::walk<std::string>(body, names, [&](const Step& step, const std::vector<std::string>& in) {
-        return value(step.out,
-                     "rounded<" + Storage(body.dtypes[step.out]) + ">(" + ExpressionOf(step, body, in) + ")");
-      });
-  for (size_t k = 0; k < results.size(); k++) {
-    const std::string s = Storage(body.dtypes[body.results[k]]);
-    text += "    operand<" + s + ">(args, " + std::to_string(first_result + k) + ")[" + result_at +
-            "] = Number<" + s + ">::to(" + results[k] + ");\n";
-  }
-  return text;
+size_t BytesOf(keel_dt dtype) { return (dtype >> 8 & 255) / 8; }
+
+// Registers and code that a step needs, beside an addition.
+int WeightOf(const Step& step, keel_dt from) {
+  constexpr int kLight = 1, kHeavy = 16;
+  const ScalarOp* op = keel::plugin::find_scalar_op(step.op);
+  if (!op) return step.op == "square" || step.op == "clamp" || step.op == "leaky_relu" ? kLight : kHeavy;
+  const bool divides = (op->may_fail & keel::plugin::dtypes_of(from)) || step.op == "mod" || step.op == "rem";
+  return op->op_class == OpClass::kMath || divides ? kHeavy : kLight;
+}
+// How often the text of an element is repeated: all elements of a thread for a light body.
+size_t CopiesOf(const Body& body) {
+  constexpr int kMost = 64;
+  int weight = 1;
+  for (const Step& step : body.steps) weight += WeightOf(step, body.dtypes[step.in[step.op == "select"]]);
+  size_t copies = 1;
+  while (static_cast<int>(copies) * 2 * weight <= kMost) copies *= 2;
+  return copies;
 }
 
-std::string Loop(const std::string& name, size_t operands, const std::string& inside) {
-  const std::string n = std::to_string(operands ? operands : 1);
-  return "KERNEL(" + name +
-         ") {\n  bool failed = false;\n"
-         "  for (i64 i = first_element(); i < args.numbers[0]; i += grid_size()) {\n"
-         "    i64 at[" +
-         n + "];\n    find_offsets<" + n + ">(args.numbers + 3, (int)args.numbers[2], i, at);\n" + inside +
-         "  }\n  if (failed) store_fault(args, 0, 0);\n}\n";
-}
+// Writes the kernel of a body: a loop over vectors, and one over the elements that are in none.
+class Writer {
+ public:
+  Writer(const Body& body, const std::vector<uint32_t>& reads)
+      : body_(body), reads_(reads), vectors_(VectorsOf(body, reads)) {}
+
+  std::string Kernel(const std::string& name) {
+    const std::string n = std::to_string(std::max<size_t>(1, reads_.size()));
+    return "KERNEL(" + name + ") {\n  bool failed = false;\n" + Operands() +
+           "  const i64 count = args.numbers[0], vectors = args.numbers[1], *space = args.numbers "
+           "+ 5;\n  const int rank = (int)args.numbers[2];\n  const bool small = args.numbers[4] != 0;\n" +
+           OverVectors(n) + OverElements(n) + "  if (failed) store_fault(args, 0, 0);\n}\n";
+  }
+
+ private:
+  std::string ReadType(size_t k) const { return Storage(body_.dtypes[reads_[k]]); }
+  std::string ResultType(size_t k) const { return Storage(body_.dtypes[body_.results[k]]); }
+  template <class F>
+  std::string ForReads(F text) const {
+    std::string all;
+    for (size_t k = 0; k < reads_.size(); k++) all += text(std::to_string(k), ReadType(k));
+    return all;
+  }
+  template <class F>
+  std::string ForResults(F text) const {
+    std::string all;
+    for (size_t k = 0; k < body_.results.size(); k++) all += text(std::to_string(k), ResultType(k));
+    return all;
+  }
+
+  // p0 ... are read, q0 ... written; ones: the operands of which an element serves a whole vector.
+  std::string Operands() const {
+    return "  const u64 ones = (u64)args.numbers[3];\n" +
+           ForReads([](const std::string& k, const std::string& s) {
+             return "  const " + s + "* const p" + k + " = operand<const " + s + ">(args, " + k + ");\n";
+           }) +
+           ForResults([&](const std::string& k, const std::string& s) {
+             return "  " + s + "* const q" + k + " = operand<" + s + ">(args, " +
+                    std::to_string(reads_.size()) + " + " + k + ");\n";
+           });
+  }
+
+  // An element: load(k, dtype) is the text of an operand, store(k, value) that of a result.
+  template <class Load, class Store>
+  std::string Statements(Load load, Store store) const {
+    std::string text;
+    std::vector<std::string> names(body_.n_operands);
+    const auto value = [&](uint32_t v, const std::string& expression) {
+      const std::string name = "v" + std::to_string(v);
+      text += "      const Compute<" + Storage(body_.dtypes[v]) + "> " + name + " = " + expression + ";\n";
+      return name;
+    };
+    for (size_t k = 0; k < reads_.size(); k++)
+      names[reads_[k]] =
+          value(reads_[k], "Number<" + ReadType(k) + ">::from(" + load(std::to_string(k)) + ")");
+    const auto results = keel::plugin::walk<std::string>(
+        body_, names, [&](const Step& step, const std::vector<std::string>& in) {
+          return value(step.out, "rounded<" + Storage(body_.dtypes[step.out]) + ">(" +
+                                     ExpressionOf(step, body_, in) + ")");
+        });
+    for (size_t k = 0; k < results.size(); k++)
+      text += "      " + store(std::to_string(k), "Number<" + ResultType(k) + ">::to(" + results[k] + ")") +
+              ";\n";
+    return text;
+  }
+
+  // Vectors of a thread are kThreads apart. Beyond the last one it computes its own first one again, for
+  // another thread may store meanwhile.
+  std::string OverVectors(const std::string& n) const {
+    const std::string v = std::to_string(vectors_.elements), u = std::to_string(vectors_.of_thread);
+    const std::string all = std::to_string(vectors_.elements * vectors_.of_thread);
+    const std::string each =
+        "    UNROLL for (int u = 0; u < " + u + "; u++) {\n      const i64 i = first + u * kThreads;\n";
+    const auto pack = [&](const char* letter) {
+      return [&, letter](const std::string& k, const std::string& s) {
+        return "    Pack<" + s + ", " + all + "> " + letter + k + " = {};\n";
+      };
+    };
+    return "  for (i64 first = first_vector<" + u + ">(); first < vectors; first += grid_size() * " + u +
+           ") {\n" + ForReads(pack("x")) + ForResults(pack("y")) + each + "      i64 at[" + n +
+           "];\n      vector_offsets<" + n + ", " + v + ">(space, rank, i < vectors ? i : first, at);\n" +
+           ForReads([&](const std::string& k, const std::string&) {
+             return "      x" + k + ".load<" + v + ">(u, p" + k + " + at[" + k + "], ones >> " + k +
+                    " & 1);\n";
+           }) +
+           "    }\n    UNROLL_BY(" + std::to_string(CopiesOf(body_)) + ") for (int e = 0; e < " + all +
+           "; e++) {\n" +
+           Statements(
+               [](const std::string& k) { return "x" + k + ".next()"; },
+               [](const std::string& k, const std::string& x) { return "y" + k + ".push(" + x + ")"; }) +
+           "    }\n" + each + "      if (i >= vectors) break;\n" +
+           ForResults([&](const std::string& k, const std::string&) {
+             return "      y" + k + ".store<" + v + ">(u, q" + k + " + i * " + v + ");\n";
+           }) +
+           "    }\n  }\n";
+  }
+  std::string OverElements(const std::string& n) const {
+    return "  for (i64 i = vectors * " + std::to_string(vectors_.elements) +
+           " + first_element(); i < count; i += grid_size()) {\n      i64 at[" + n +
+           "];\n      element_offsets<" + n + ">(space, rank, i, at, small);\n" +
+           Statements([](const std::string& k) { return "p" + k + "[at[" + k + "]]"; },
+                      [](const std::string& k, const std::string& x) { return "q" + k + "[i] = " + x; }) +
+           "  }\n";
+  }
+
+  const Body& body_;
+  const std::vector<uint32_t>& reads_;
+  const Vectors vectors_;
+};
 
 // The body of one op on operands of a dtype (select's condition: bool).
 Body OneOp(const SingleOp& op, keel_dt dtype) {
@@ -140,12 +233,6 @@ Body OneOp(const SingleOp& op, keel_dt dtype) {
   body.steps = {{op.op, in, op.arity, double(op.with_attribute)}};
   return body;
 }
-std::string Case(size_t place, const SingleOp& op, keel_dt dtype) {
-  const Body body = OneOp(op, dtype);
-  return "    case " + std::to_string(place) + ": {  // " + op.op + "\n" +
-         Statements(body, body.steps[0].in, 3, "i") + "      break;\n    }\n";
-}
-
 }  // namespace
 
 std::string NameOf(keel_dt dtype) { return Find(dtype) ? Find(dtype)->name : ""; }
@@ -169,7 +256,18 @@ const std::vector<keel::plugin::OwnOp>& OwnOps() {
 }
 
 std::string FusedKernel(const std::string& name, const Body& body, const std::vector<uint32_t>& reads) {
-  return Loop(name, reads.size(), Statements(body, reads, reads.size(), "i"));
+  return Writer(body, reads).Kernel(name);
+}
+
+// Of 16 bytes of the widest dtype, or of fewer where several operands need many registers. Two of a single
+// operand, so that enough bytes are on their way.
+Vectors VectorsOf(const Body& body, const std::vector<uint32_t>& reads) {
+  size_t widest = 1;
+  for (const auto* values : {&reads, &body.results})
+    for (uint32_t v : *values) widest = std::max(widest, BytesOf(body.dtypes[v]));
+  const size_t operands = reads.size() + body.results.size(), bytes = operands > 6 ? 8 : 16;
+  const size_t elements = std::min<size_t>(bytes / widest, operands > 3 ? 8 : 16);
+  return {elements, reads.size() > 1 || elements > 8 ? 1u : 2u};
 }
 
 std::vector<SingleOp> SingleOps(keel_dt dtype) {
@@ -188,16 +286,27 @@ std::vector<SingleOp> SingleOps(keel_dt dtype) {
   return all;
 }
 
+Vectors VectorsOf(const SingleOp& op, keel_dt dtype) {
+  const Body body = OneOp(op, dtype);
+  return VectorsOf(body, body.steps[0].in);
+}
+std::string KernelOf(const SingleOp& op, keel_dt dtype) {
+  const std::string more = op.op == "cast" ? "_" + NameOf(op.result) : op.with_attribute ? "_with" : "";
+  return op.op + more + "_" + NameOf(dtype);
+}
+
 std::string SinglesFile(keel_dt dtype) {
   std::string text =
-      "// Made by emit/main.cc.\n#include \"args.h\"\n#include \"scalar.cuh\"\n#include \"common.cuh\"\n";
-  std::string cases = "    switch (args.numbers[1]) {\n", casts = cases;
-  const std::vector<SingleOp> ops = SingleOps(dtype);
-  for (size_t i = 0; i < ops.size(); i++) cases += Case(i, ops[i], dtype);
-  for (size_t i = 0; i < Dtypes().size(); i++) casts += Case(i, {"cast", false, 1, Dtypes()[i]}, dtype);
-  const std::string name = NameOf(dtype);
-  text += Loop("elementwise_" + name, 3, cases + "    }\n");
-  return text + Loop("cast_" + name, 1, casts + "    }\n");
+      "// Made by emit/main.cc.\n#define LEAST_BLOCKS 4\n#include \"args.h\"\n#include "
+      "\"scalar.cuh\"\n#include \"common.cuh\"\n"
+      "#include \"vectors.cuh\"\n";
+  std::vector<SingleOp> ops = SingleOps(dtype);
+  for (keel_dt to : Dtypes()) ops.push_back({"cast", false, 1, to});
+  for (const SingleOp& op : ops) {
+    const Body body = OneOp(op, dtype);
+    text += FusedKernel(KernelOf(op, dtype), body, body.steps[0].in);
+  }
+  return text;
 }
 
 }  // namespace keel_cuda

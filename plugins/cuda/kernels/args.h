@@ -7,6 +7,8 @@ constexpr int kMostAddresses = 24;
 constexpr int kMostNumbers = 96;
 constexpr unsigned short kNoSlot = 0xffff;  // KEEL_NO_SLOT
 constexpr int kThreads = 256;               // of a block
+constexpr int kWarp = 32;
+constexpr int kMostThreads = 1024;  // of a block of a WIDE_KERNEL, whose step says how many
 
 struct KeelArgs {
   // Of a replay (recording.h): address i is relative to table[slot[i]]. NULL: all addresses are absolute.

@@ -38,7 +38,16 @@ DEVICE f32 odd_f32(f64 x) {
 DEVICE f64 odd_f64(u64 x) { return x >> 53 ? (f64)(x >> 11 | ((x & 2047) != 0)) * 2048 : (f64)x; }
 DEVICE f64 odd_f64(i64 x) { return x < 0 ? -odd_f64(0 - (u64)x) : odd_f64((u64)x); }
 
-// ---- f16 and bf16
+#if defined(__CUDACC__)
+// 2^x, with an error of 2 ulps; results below the normal numbers are 0.
+DEVICE f32 exp2_approximate(f32 x) {
+  f32 y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+#endif
+
+// ---- f16 and bf16; any NaN becomes 0x7fff
 #if defined(__CUDACC__)
 DEVICE f32 half_value(u16 bits) {
   f32 x;
@@ -48,14 +57,14 @@ DEVICE f32 half_value(u16 bits) {
 DEVICE u16 half_bits(f32 x) {
   u16 bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
-  return x != x ? (u16)0x7e00 : bits;
+  return bits;
+}
+DEVICE u16 brain_bits(f32 x) {
+  u16 bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
 }
 #endif
-DEVICE u16 brain_bits(f32 x) {
-  const u32 bits = __float_as_uint(x);
-  if (x != x) return (u16)0x7fc0;
-  return (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 // ---- Compute<S>: what elements of S are computed in; from() and to<S>() convert.
 template <class S>
@@ -175,6 +184,18 @@ DEVICE T keel_minimum(T a, T b) {
   if (a != a || b != b) return a != a ? a : b;
   return a == b ? (is_negative(a) ? a : b) : b < a ? b : a;
 }
+#if defined(__CUDACC__)
+DEVICE f32 keel_maximum(f32 a, f32 b) {
+  f32 y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+DEVICE f32 keel_minimum(f32 a, f32 b) {
+  f32 y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+#endif
 // x times the normal distribution function of x, erfc(-x / sqrt(2)) / 2. erfc far above 0 multiplies the relative error of
 // its argument h by 2 h^2, so what the rounding of h lost is corrected to first order. root: sqrt(1 / 2) in two parts.
 template <class T>
@@ -228,6 +249,10 @@ struct CastSmall {  // rounded once, by the caller
   static DEVICE f32 of(f32 x) { return x; }
   static DEVICE f32 of(f64 x) { return odd_f32(x); }
   static DEVICE f32 of(bool x) { return x; }
+  static DEVICE f32 of(i8 x) { return x; }
+  static DEVICE f32 of(u8 x) { return x; }
+  static DEVICE f32 of(i16 x) { return x; }
+  static DEVICE f32 of(u16 x) { return x; }
   static DEVICE f32 of(i64 x) { return odd_f32(odd_f64(x)); }
   static DEVICE f32 of(u64 x) { return odd_f32(odd_f64(x)); }
   template <class X>

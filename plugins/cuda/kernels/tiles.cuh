@@ -59,7 +59,7 @@ DEVICE void multiply_tile(Operands& operands, i64 first, i64 end, C (&sums)[EACH
     operands.prepare(k0 + kDepth);
     __syncthreads();
     next.load(operands);
-    UNROLL_BY_2 for (int k = 0; k < kDepth; k++)
+    UNROLL_BY(2) for (int k = 0; k < kDepth; k++)
       UNROLL for (int i = 0; i < EACH; i++)
         UNROLL for (int j = 0; j < EACH; j++)
           sums[i][j] = multiply_add(a[k * Loads::kPadded + tile_row<EACH>(i)], b[k * Loads::kPadded + tile_column<EACH>(j)], sums[i][j]);

@@ -33,13 +33,13 @@ void Fused(Op& op) {
   const std::vector<uint32_t> reads = uses;
   for (uint32_t v : reads) tensors.push_back(op.In(v));
   tensors.push_back(results[0]);
-  const std::vector<int64_t> numbers = SpaceNumbers(op, tensors, 0, std::max<size_t>(1, reads.size()));
+  const Space space = SpaceOf(op, tensors, VectorsOf(body, reads));
   for (uint32_t i = 0; i < op.n_out; i++) uses.push_back(op.Result(i));
   if (op.rc) return;
   CUfunction kernel = nullptr;
-  if (op.Fits(uses, numbers))
+  if (op.Fits(uses, space.numbers))
     op.rc = CompiledKernel(op.device, "fused", FusedKernel("fused", body, reads), &kernel);
-  op.AddKernel(kernel, Blocks(numbers[0]), uses, numbers);
+  op.AddKernel(kernel, space.blocks, uses, space.numbers);
 }
 
 keel_impl FusedRow(const char* op) {

@@ -1,14 +1,17 @@
 // space.h: the iteration space of a generated elementwise kernel (emit.h).
 #ifndef KEEL_PLUGINS_CUDA_SPACE_H
 #define KEEL_PLUGINS_CUDA_SPACE_H
+#include "emit/emit.h"
 #include "op.h"
 
 namespace keel_cuda {
 
-// Numbers of a kernel whose operands, and a result, are these tensors: `slots` operands get strides. The
-// second number is `place`. Sets op.rc.
-std::vector<int64_t> SpaceNumbers(Op& op, const std::vector<keel_tensor>& tensors, int64_t place,
-                                  size_t slots);
+struct Space {
+  std::vector<int64_t> numbers;
+  uint32_t blocks = 0;
+};
+// Of a kernel whose operands are the tensors but the last one, which is a result. Sets op.rc.
+Space SpaceOf(Op& op, const std::vector<keel_tensor>& tensors, Vectors vectors);
 
 }  // namespace keel_cuda
 #endif

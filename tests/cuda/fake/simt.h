@@ -1,6 +1,6 @@
 // simt.h: the part of CUDA C++ that plugins/cuda/kernels use, for the host's compiler: thread numbers,
-// __syncthreads, intrinsics. The fake driver runs the threads of a block one after another, or as fibers that
-// take turns at __syncthreads. Included before every kernel file.
+// __syncthreads, shuffles, intrinsics. The fake driver runs the threads of a block one after another, or as
+// fibers that take turns at __syncthreads and shuffles. Included before every kernel file.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -18,8 +18,9 @@
 #define __restrict__ __restrict
 #define __shared__ static  // blocks run one after another
 #define UNROLL
-#define UNROLL_BY_2
+#define UNROLL_BY(n)
 #define NO_UNROLL
+#define OPAQUE(x)
 
 // Set by the fake driver in each library of kernels.
 extern "C" __attribute__((visibility("default"), weak)) Simt* keel_simt;
@@ -30,7 +31,32 @@ __attribute__((visibility("default"), weak)) Simt* keel_simt = nullptr;
 #define gridDim keel_simt->grid_size
 #define __syncthreads() keel_simt->meet()
 
+// Shuffles in a warp of 32 threads, of values of up to 8 bytes.
+template <class T>
+inline T simt_exchange(unsigned mask, T value, unsigned from) {
+  static_assert(sizeof(T) <= 8);
+  unsigned long long bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = keel_simt->exchange(mask, bits, from);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+template <class T>
+inline T __shfl_xor_sync(unsigned mask, T value, int distance) {
+  return simt_exchange(mask, value, (threadIdx.x % 32) ^ static_cast<unsigned>(distance));
+}
+template <class T>
+inline T __shfl_down_sync(unsigned mask, T value, unsigned distance) {
+  const unsigned lane = threadIdx.x % 32;
+  return simt_exchange(mask, value, lane + distance < 32 ? lane + distance : lane);
+}
+
+// A vector that is not aligned: the processor would not mind.
+#define CHECK_ALIGNED(address, bytes) \
+  if ((reinterpret_cast<uintptr_t>(address)) % (bytes)) keel_simt->complain("a vector is not aligned")
+
 using std::copysign;
+using std::fmax;
 using std::fmod;
 using std::isfinite;
 using std::isinf;
@@ -43,6 +69,7 @@ inline To simt_bits(From from) {
   std::memcpy(&to, &from, sizeof to);
   return to;
 }
+inline void* __cvta_global_to_generic(size_t address) { return reinterpret_cast<void*>(address); }
 inline unsigned __float_as_uint(float x) { return simt_bits<unsigned>(x); }
 inline float __uint_as_float(unsigned x) { return simt_bits<float>(x); }
 inline long long __double_as_longlong(double x) { return simt_bits<long long>(x); }
@@ -63,12 +90,16 @@ inline float half_value(unsigned short bits) {
 }
 inline unsigned short half_bits(float x) {
   const unsigned sign = std::signbit(x) ? 0x8000 : 0;
-  if (std::isnan(x)) return 0x7e00;
+  if (std::isnan(x)) return 0x7fff;  // as the instruction does
   const double magnitude = std::fabs(static_cast<double>(x));
   if (magnitude >= 65520) return static_cast<unsigned short>(sign | 0x7c00);
   const int exponent = magnitude < std::ldexp(1, -14) ? -14 : std::ilogb(magnitude);
   const auto units = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
   return static_cast<unsigned short>(sign | (units + (static_cast<unsigned>(exponent + 14) << 10)));
+}
+inline unsigned short brain_bits(float x) {
+  const unsigned bits = __float_as_uint(x);
+  return static_cast<unsigned short>(std::isnan(x) ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 // Copies to shared memory (kernels/copies.cuh) are made as late as the thread's waiting allows, and until
@@ -102,14 +133,16 @@ void await_copies() {
     }
 }
 
-#define SIMT_KERNEL(name, blocks)                                                                  \
+#define SIMT_KERNEL(name, blocks, most)                                                            \
   static void name##_kernel(const KeelArgs& args);                                                 \
   static void name##_run(const void* args) { name##_kernel(*static_cast<const KeelArgs*>(args)); } \
   extern "C" __attribute__((visibility("default"))) const SimtKernel simt_keel_##name;             \
-  const SimtKernel simt_keel_##name = {name##_run, sizeof(KeelArgs), blocks};                      \
+  const SimtKernel simt_keel_##name = {name##_run, sizeof(KeelArgs), blocks, most};                \
   static void name##_kernel(const KeelArgs& args)
-#define KERNEL(name) SIMT_KERNEL(name, false)
-#define BLOCK_KERNEL(name) SIMT_KERNEL(name, true)
+#define KERNEL(name) SIMT_KERNEL(name, false, kThreads)
+#define BLOCK_KERNEL(name) SIMT_KERNEL(name, true, kThreads)
+#define WIDE_KERNEL(name) SIMT_KERNEL(name, true, kMostThreads)
+inline float exp2_approximate(float x) { return std::exp2(x); }
 // The device's clock.
 inline unsigned long long nanoseconds() {
   timespec now;

@@ -97,6 +97,7 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned gr
       shared)
     return CUDA_ERROR_INVALID_VALUE;
   const auto* kernel = reinterpret_cast<const CUkern_st*>(function);
+  if (block_x > kernel->code->most) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   const auto* bytes = static_cast<const char*>(parameters[0]);
   std::vector<char> args(bytes, bytes + kernel->code->bytes);
   Simt sizes;
