@@ -98,7 +98,7 @@ keel_rc EncodeWork(keel_queue q, const Work& work, const From& from) {
   for (const Step& step : work.steps) {
     KeelArgs args = {};
     FillArgs(from, step, &args);
-    if (keel_rc rc = Launch(q, step.kernel, step.blocks, args)) return rc;
+    if (keel_rc rc = Launch(q, step.kernel, step.blocks, args, step.threads)) return rc;
   }
   return KEEL_OK;
 }

@@ -18,6 +18,7 @@ struct Step {
   uint32_t blocks = 0;
   std::vector<uint32_t> uses;
   std::vector<int64_t> numbers;
+  uint32_t threads = kThreads;  // of a block
 };
 
 struct MemoryFree {

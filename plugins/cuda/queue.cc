@@ -168,10 +168,9 @@ keel_rc Query(keel_queue q, uint64_t* done) {
   return q->device->Check(result, "cuEventQuery");
 }
 
-keel_rc Launch(keel_queue q, CUfunction kernel, uint32_t blocks, const KeelArgs& args) {
+keel_rc Launch(keel_queue q, CUfunction kernel, uint32_t blocks, const KeelArgs& args, uint32_t threads) {
   void* parameters[] = {const_cast<KeelArgs*>(&args)};
-  CUDA_TRY(q->device, cuLaunchKernel, kernel, blocks, 1, 1, kThreads, 1, 1, 0, q->stream, parameters,
-           nullptr);
+  CUDA_TRY(q->device, cuLaunchKernel, kernel, blocks, 1, 1, threads, 1, 1, 0, q->stream, parameters, nullptr);
   return KEEL_OK;
 }
 

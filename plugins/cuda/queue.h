@@ -46,7 +46,8 @@ keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout);
 keel_rc Query(keel_queue q, uint64_t* done);
 keel_rc Timestamp(keel_queue q, const keel_segment* to, uint64_t offset);
 // Encodes a kernel; the arguments are copied.
-keel_rc Launch(keel_queue q, CUfunction kernel, uint32_t blocks, const KeelArgs& args);
+keel_rc Launch(keel_queue q, CUfunction kernel, uint32_t blocks, const KeelArgs& args,
+               uint32_t threads = kThreads);
 
 }  // namespace keel_cuda
 #endif

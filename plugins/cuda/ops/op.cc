@@ -42,16 +42,16 @@ int64_t Op::Upload(const std::vector<uint64_t>& words) {
 }
 
 void Op::AddKernel(CUfunction kernel, uint32_t blocks, std::vector<uint32_t> uses,
-                   std::vector<int64_t> numbers) {
-  if (!rc && blocks) work.steps.push_back({kernel, blocks, std::move(uses), std::move(numbers)});
+                   std::vector<int64_t> numbers, uint32_t threads) {
+  if (!rc && blocks) work.steps.push_back({kernel, blocks, std::move(uses), std::move(numbers), threads});
 }
 
 void Op::Add(const std::string& file, const std::string& name, uint32_t blocks, std::vector<uint32_t> uses,
-             std::vector<int64_t> numbers) {
+             std::vector<int64_t> numbers, uint32_t threads) {
   if (rc || !blocks || !Fits(uses, numbers)) return;
   CUfunction kernel = nullptr;
   rc = device->Kernel(file, name, &kernel);
-  AddKernel(kernel, blocks, std::move(uses), std::move(numbers));
+  AddKernel(kernel, blocks, std::move(uses), std::move(numbers), threads);
 }
 
 }  // namespace keel_cuda

@@ -59,9 +59,9 @@ class Op : public keel::plugin::Node {
   }
   // A kernel of kernels/FILE.cu, after those before. Nothing if blocks is 0.
   void Add(const std::string& file, const std::string& name, uint32_t blocks, std::vector<uint32_t> uses,
-           std::vector<int64_t> numbers);
-  void AddKernel(CUfunction kernel, uint32_t blocks, std::vector<uint32_t> uses,
-                 std::vector<int64_t> numbers);
+           std::vector<int64_t> numbers, uint32_t threads = kThreads);
+  void AddKernel(CUfunction kernel, uint32_t blocks, std::vector<uint32_t> uses, std::vector<int64_t> numbers,
+                 uint32_t threads = kThreads);
   // The address of a copy on the device, which lives as long as the launch; sets rc.
   int64_t Upload(const std::vector<uint64_t>& words);
   // Whether a kernel's parameter has room for them; sets rc.
