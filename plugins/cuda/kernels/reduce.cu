@@ -1,33 +1,10 @@
-// reduce.cu: reductions along any axes: a block or a thread for each result. The order of operations depends
-// on the dims only.
+// reduce.cu: reductions along any axes: a block or a thread for each result; folds.cu has those along adjacent axes. The
+// order of operations depends on the dims only.
 #include "args.h"
 #include "scalar.cuh"
 #include "common.cuh"
 #include "numbers.cuh"
-
-enum Reduction { kSum, kProduct, kMax, kMin, kMean };  // ops/reduce.cc
-
-// Integers and bool; floats below.
-template <class C>
-struct Combine {
-  static DEVICE C sum(C a, C b) { return keel_add(a, b); }
-  static DEVICE C product(C a, C b) { return keel_mul(a, b); }
-  static DEVICE C max(C a, C b) { return a < b ? b : a; }
-  static DEVICE C min(C a, C b) { return b < a ? b : a; }
-  static DEVICE C mean(C s, i64) { return s; }  // see WholeMean
-};
-template <class C>
-struct CombineFloats {
-  static DEVICE C sum(C a, C b) { return a + b; }
-  static DEVICE C product(C a, C b) { return a * b; }
-  static DEVICE C max(C a, C b) { return keel_maximum(a, b); }
-  static DEVICE C min(C a, C b) { return keel_minimum(a, b); }
-  static DEVICE C mean(C s, i64 n) { return s / (C)n; }
-};
-template <>
-struct Combine<f32> : CombineFloats<f32> {};
-template <>
-struct Combine<f64> : CombineFloats<f64> {};
+#include "combine.cuh"
 
 template <class S>
 struct Simple {
