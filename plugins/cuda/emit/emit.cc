@@ -44,11 +44,11 @@ struct OwnText {
 };
 constexpr uint8_t kFloat = keel::plugin::kFloats, kNum = keel::plugin::kNum;
 constexpr OwnText kOwn[] = {
-    {"sigmoid", nullptr, 1, kFloat, "1 / (1 + exp(-$0))", nullptr, ""},
-    {"silu", nullptr, 1, kFloat, "$0 / (1 + exp(-$0))", nullptr, ""},
+    {"sigmoid", nullptr, 1, kFloat, "keel_logistic($0)", nullptr, ""},
+    {"silu", nullptr, 1, kFloat, "keel_times_logistic($0, $0)", nullptr, ""},
     {"softplus", nullptr, 1, kFloat, "($0 > 0 || $0 != $0 ? $0 : 0) + log1p(exp(-fabs($0)))", nullptr, ""},
     {"gelu", "tanh", 1, kFloat, "keel_gelu($0)",
-     "$0 / (1 + exp($0 * -1.5957691216057308 * (1 + $0 * $0 * 0.044715)))", ""},
+     "keel_times_logistic($0, $0 * 1.5957691216057308 * (1 + $0 * $0 * 0.044715))", ""},
     {"leaky_relu", "alpha", 1, kFloat, "$0 >= 0 ? $0 : $0 * $A", nullptr, ""},
     {"square", nullptr, 1, kNum, "$0 * $0", nullptr, "keel_mul($0, $0)"},
     {"clamp", nullptr, 3, kNum, "keel_minimum(keel_maximum($0, $1), $2)", nullptr,

@@ -206,6 +206,22 @@ DEVICE T gelu_by_erfc(T x, T root, T rest) {
 DEVICE f32 keel_gelu(f32 x) { return gelu_by_erfc(x, 0.707106769084930420f, 1.21016171e-8f); }
 DEVICE f64 keel_gelu(f64 x) { return gelu_by_erfc(x, 0.70710678118654757, -4.8336466567264567e-17); }
 
+template <class T>
+DEVICE T keel_logistic(T x) {
+  const T e = exp(-fabs(x)), y = 1 / (1 + e);
+  return x < 0 ? e * y : y;
+}
+// x / (1 + exp(-z)) for z of the sign of x. Far below 0 exp(z) is denormal where the result is not: there it is exp(z + 32) times
+// a constant, and the sum is exact.
+template <class T>
+DEVICE T keel_times_logistic(T x, T z) {
+  const T y = x / (1 + exp(-fabs(z)));
+  if (z >= 0 || z != z) return y;
+  const bool far = z < (sizeof(T) == 4 ? -60 : -600);
+  const T product = y * exp(far ? z + 32 : z);
+  return far ? product * (T)1.2664165549094176e-14 : product;
+}
+
 // ---- cast: floats to integers truncate and saturate, NaN becomes 0
 template <class To, class X>
 DEVICE To saturated(X x) {

@@ -55,12 +55,10 @@ inline T __shfl_down_sync(unsigned mask, T value, unsigned distance) {
 #define CHECK_ALIGNED(address, bytes) \
   if ((reinterpret_cast<uintptr_t>(address)) % (bytes)) keel_simt->complain("a vector is not aligned")
 
-using std::copysign;
-using std::fmax;
-using std::fmod;
-using std::isfinite;
-using std::isinf;
-using std::isnan;
+// Of C's functions, which are at hand without std::, a call with a float would choose the one of doubles.
+using std::ceil, std::copysign, std::cos, std::erf, std::erfc, std::exp, std::exp2, std::expm1, std::fabs, std::floor, std::fma,
+    std::fmax, std::fmin, std::fmod, std::isfinite, std::isinf, std::isnan, std::log, std::log1p, std::pow, std::rint, std::sin,
+    std::sqrt, std::tanh, std::trunc;
 
 template <class To, class From>
 inline To simt_bits(From from) {

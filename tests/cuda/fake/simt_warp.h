@@ -6,7 +6,7 @@
 // `mine` of all threads of the caller's warp. Two buffers in turn: a thread reaches the next but one meeting only when all
 // have read this one.
 template <class T>
-inline const T* simt_exchange(const T& mine) {
+inline const T* simt_of_warp(const T& mine) {
   constexpr unsigned kMost = 1024, kWarp = 32;
   static T buffers[2][kMost];
   static unsigned char turns[kMost];
@@ -32,7 +32,7 @@ struct Halves {
   static void multiply(f32* c, const u32* a, const u32* b) {
     Parts mine;
     std::memcpy(mine.a, a, sizeof mine.a), std::memcpy(mine.b, b, sizeof mine.b);
-    const Parts* all = simt_exchange(mine);
+    const Parts* all = simt_of_warp(mine);
     const unsigned g = simt_lane() / 4, t = simt_lane() % 4;
     for (unsigned i = 0; i < 4; i++) {
       const unsigned row = g + i / 2 * 8, column = 2 * t + i % 2;
@@ -46,7 +46,7 @@ struct Halves {
 
 inline void simt_load_matrices(u32* out, const void* row, bool transposed) {
   if (reinterpret_cast<uintptr_t>(row) % 16) keel_simt->complain("a row of a matrix at an address that is no multiple of 16");
-  const void* const* rows = simt_exchange(row);
+  const void* const* rows = simt_of_warp(row);
   const unsigned g = simt_lane() / 4, t = simt_lane() % 4;
   for (unsigned m = 0; m < 4; m++) {
     u16 pair[2];
@@ -61,4 +61,4 @@ inline void load_matrices(u32* out, const void* row) { simt_load_matrices(out, r
 inline void load_matrices_transposed(u32* out, const void* row) { simt_load_matrices(out, row, true); }
 
 inline f32 power_of_2(f32 x) { return x < -126 ? 0.0f : std::exp2(x); }
-inline f32 of_lane_xor(f32 mine, unsigned mask) { return simt_exchange(mine)[simt_lane() ^ mask]; }
+inline f32 of_lane_xor(f32 mine, unsigned mask) { return simt_of_warp(mine)[simt_lane() ^ mask]; }

@@ -91,7 +91,7 @@ def training(batch):
 PROGRAMS = {
     "copy": Program(lambda f, x: f.copy(x), (((256 << 20,), "f32", 1),), 2 << 30, jit=False, bound=0),
     **{f"matmul {n} {d}": product(n, n, n, d) for n in (1024, 4096, 8192) for d in ("bf16", "f32") if (n, d) != (8192, "f32")},
-    **{f"matmul {m}x{n}x4096 bf16": product(m, n, 4096, "bf16") for m in (1, 8) for n in (4096, 14336)},
+    **{f"matmul {m}x{n}x4096 bf16": product(m, n, 4096, "bf16") for m in (1, 2, 4, 8) for n in (4096, 14336)},
     "linear gelu 4096x4096x16384 bf16": linear_gelu(4096, 16384, 4096),
     "linear gelu 1024x3072x768 bf16": linear_gelu(1024, 3072, 768),
     **{f"chain of 8 {d}": elementwise(d) for d in ("f32", "bf16")},
