@@ -31,30 +31,33 @@ struct OfRun {
 // The same, of a recorded launch.
 struct OfRecording {
   const RecordedLaunch& launch;
-  const uint64_t* now;
-  CUdeviceptr memory;
+  const Entries& entries;
 
-  uint64_t table() const { return memory; }
+  uint64_t table() const { return entries.memory; }
   uint32_t fault() const { return launch.fault; }
   uint32_t scratch_number() const { return static_cast<uint32_t>(launch.places.size()) - 2; }
   uint64_t Address(uint32_t number) const {
     const Place& place = launch.places[number];
-    return place.slot == kNoSlot ? place.address : place.address + now[place.slot];
+    return place.slot == kNoSlot ? place.address : place.address + entries.table[place.slot];
   }
-  Place At(uint32_t number) const { return memory ? launch.places[number] : Place{Address(number), kNoSlot}; }
+  Place At(uint32_t number) const {
+    const Place& place = launch.places[number];
+    const bool kept = !entries.memory || std::ranges::binary_search(entries.kept, place.slot);
+    return kept ? Place{Address(number), kNoSlot} : place;
+  }
   keel_rc Relay(keel_queue q, size_t use, uint64_t* address) const {
-    if (!memory || !launch.relays[use].address) return KEEL_OK;
+    if (!entries.memory || !launch.relays[use].address) return KEEL_OK;
     *address = launch.relays[use].address;
     return use == kProduct ? KEEL_OK : Move(q, use, 0);
   }
-  keel_rc CopyBack(keel_queue q) const { return memory ? Move(q, kProduct, 1) : KEEL_OK; }
+  keel_rc CopyBack(keel_queue q) const { return entries.memory ? Move(q, kProduct, 1) : KEEL_OK; }
   // A copy between the place of an operand, which is operand `side` of the kernel, and its relay.
   keel_rc Move(keel_queue q, size_t use, int side) const {
     const RecordedLaunch::Relay& relay = launch.relays[use];
     if (!relay.copy) return KEEL_OK;
-    const Place place = launch.places[launch.work->steps[0].uses[use]];
+    const Place place = At(launch.work->steps[0].uses[use]);
     KeelArgs args = {};
-    args.table = reinterpret_cast<const unsigned long long*>(memory);
+    args.table = reinterpret_cast<const unsigned long long*>(entries.memory);
     args.address[side] = place.address, args.slot[side] = place.slot;
     args.address[1 - side] = relay.address, args.slot[1 - side] = kNoSlot;
     args.numbers[0] = static_cast<int64_t>(BytesOf(*launch.work->product)[use]);
@@ -129,8 +132,8 @@ void Release(keel_dev, void* state) { delete static_cast<Work*>(state); }
 
 }  // namespace
 
-keel_rc Encode(keel_queue q, const RecordedLaunch& launch, const uint64_t* table, CUdeviceptr memory) {
-  return EncodeWork(q, *launch.work, OfRecording{launch, table, memory});
+keel_rc Encode(keel_queue q, const RecordedLaunch& launch, const Entries& entries) {
+  return EncodeWork(q, *launch.work, OfRecording{launch, entries});
 }
 
 keel_rc Finish(Work&& work, keel_launch* launch) {

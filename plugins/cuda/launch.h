@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,9 +59,14 @@ struct RecordedLaunches {
   std::vector<uint64_t> table;  // of record_begin
   std::vector<RecordedLaunch> launches;
 };
-// Encodes one with the addresses of a table. memory: a copy of the table on the device, which kernels then
-// read, so that it may change; 0: they get the addresses. Products by cuBLASLt always get the addresses.
-keel_rc Encode(keel_queue q, const RecordedLaunch& launch, const uint64_t* table, CUdeviceptr memory);
+// Where recorded launches find addresses: in `table` when they are encoded; if memory is not 0, kernels read
+// the entries that are not `kept` there, in a copy of the table on the device, so that they may change.
+struct Entries {
+  std::span<const uint64_t> table;
+  CUdeviceptr memory = 0;
+  std::span<const uint16_t> kept = {};  // in order; all of products by cuBLASLt without relays
+};
+keel_rc Encode(keel_queue q, const RecordedLaunch& launch, const Entries& entries);
 
 inline int64_t CeilDiv(int64_t n, int64_t size) { return (n + size - 1) / size; }
 // Blocks for n threads; kernels have grid strides.

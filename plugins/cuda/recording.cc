@@ -18,9 +18,9 @@ using Table = Recording::Table;
 // cycle longer than the list of graphs do not cost a capture in each replay.
 constexpr uint64_t kIdle = 16;
 
-keel_rc EncodeAll(keel_queue q, const Recording& r, Table table, CUdeviceptr memory) {
+keel_rc EncodeAll(keel_queue q, const Recording& r, const Entries& entries) {
   for (const RecordedLaunch& launch : r.launches)
-    if (keel_rc rc = Encode(q, launch, table.data(), memory)) return rc;
+    if (keel_rc rc = Encode(q, launch, entries)) return rc;
   return KEEL_OK;
 }
 
@@ -28,7 +28,7 @@ keel_rc EncodeAll(keel_queue q, const Recording& r, Table table, CUdeviceptr mem
 keel_rc Capture(keel_queue q, const Recording& r, Table table, CUdeviceptr memory, CUgraphExec* out) {
   keel_dev d = q->device;
   CUDA_TRY(d, cuStreamBeginCapture, q->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-  keel_rc rc = EncodeAll(q, r, table, memory);
+  keel_rc rc = EncodeAll(q, r, {table, memory, r.kept});
   CUgraph captured = nullptr;
   const CUresult ended = cuda().cuStreamEndCapture_(q->stream, &captured);
   if (!rc) rc = d->Check(ended, "cuStreamEndCapture");
@@ -96,14 +96,15 @@ keel_rc RelayWanderers(keel_queue q, Recording& r) {
   constexpr uint64_t kMostBytes = 8 << 20;  // a GPU copies them in the time of a few launches
   std::vector<uint16_t> rest;
   for (uint16_t slot : r.kept) {
-    CUdeviceptr memory = 0;
-    uint64_t bytes = 0;
-    if (CountPlaces(r, slot) > Recording::kMostGraphs) {
-      const keel_rc rc = AddRelays(q->device, r.launches, slot, kMostBytes - r.relayed, &memory, &bytes);
-      if (rc && rc != KEEL_OOM) return rc;
-    }
-    memory ? r.relays.push_back(memory) : rest.push_back(slot);
-    r.relayed += bytes;
+    Relays made;
+    keel_rc rc = KEEL_OOM;  // the entry stays kept
+    if (CountPlaces(r, slot) > Recording::kMostGraphs)
+      rc = AddRelays(q->device, r.launches, slot, kMostBytes - r.relayed, &made);
+    if (rc && rc != KEEL_OOM) return rc;
+    if (rc) rest.push_back(slot);
+    if (!made.memory) continue;
+    r.relays.push_back(made.memory);
+    r.relayed += made.bytes;
   }
   if (rest.size() < r.kept.size()) DropGraphs(r);
   r.kept = std::move(rest);
@@ -147,11 +148,15 @@ keel_rc Begin(keel_queue q, Recording* r) {
 }
 
 void FindKept(Recording* r) {
+  std::vector<size_t> counts(r->table.size());
   for (const RecordedLaunch& launch : r->launches) {
+    for (const Place& place : launch.places)
+      if (place.slot != kNoSlot) counts[place.slot]++;
     if (!launch.work->product) continue;
     for (uint32_t number : launch.work->steps[0].uses)
       if (uint16_t slot = launch.places[number].slot; slot != kNoSlot) r->kept.push_back(slot);
   }
+  r->kept.push_back(static_cast<uint16_t>(std::ranges::max_element(counts) - counts.begin()));
   std::ranges::sort(r->kept);
   const auto rest = std::ranges::unique(r->kept);
   r->kept.erase(rest.begin(), rest.end());
@@ -190,7 +195,7 @@ keel_rc Replay(keel_queue q, keel_recording r, const uint64_t* at, uint32_t n) {
   r->replays++;
   Graph* graph = nullptr;
   if (keel_rc rc = ChooseGraph(q, *r, table, &graph)) return rc;
-  if (!graph) return EncodeAll(q, *r, table, 0);
+  if (!graph) return EncodeAll(q, *r, {table});
   graph->used = r->replays;
   if (!graph->Has(table))
     if (keel_rc rc = WriteTable(q, *r, *graph, table)) return rc;

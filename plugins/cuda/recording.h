@@ -1,7 +1,8 @@
-// recording.h: a recorded list of launches, replayed as a CUDA graph. Its own kernels find addresses in a
-// table in device memory, so one graph serves any addresses. cuBLASLt's kernels keep theirs: a recording has
-// a graph for each of the last few sets of addresses that products see, and encodes the launches for others;
-// small operands that are elsewhere in each replay are copied to memory that stays (relay.h).
+// recording.h: a recorded list of launches, replayed as a CUDA graph. Kernels find addresses in a table in
+// device memory, so one graph serves any of them. But cuBLASLt's kernels keep addresses, and so do all for
+// the entry that most are relative to, which rarely changes: a load less in each. So a recording has a graph
+// for each of the last few sets of kept addresses, and encodes the launches for others; small operands that
+// are elsewhere in each replay are copied to memory that stays (relay.h).
 #ifndef KEEL_PLUGINS_CUDA_RECORDING_H
 #define KEEL_PLUGINS_CUDA_RECORDING_H
 #include <array>

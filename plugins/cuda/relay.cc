@@ -1,8 +1,6 @@
 // relay.cc: see relay.h.
 #include "relay.h"
 
-#include <span>
-
 namespace keel_cuda {
 namespace {
 
@@ -47,21 +45,20 @@ std::vector<uint64_t> PlaceAll(std::span<const Operand> all, uint64_t* needed) {
 }  // namespace
 
 keel_rc AddRelays(keel_dev d, std::vector<RecordedLaunch>& launches, uint16_t slot, uint64_t most,
-                  CUdeviceptr* memory, uint64_t* bytes) {
+                  Relays* out) {
   const std::vector<Operand> all = OperandsIn(launches, slot);
-  uint64_t needed = 0;
-  const std::vector<uint64_t> offsets = PlaceAll(all, &needed);
-  if (needed > most) return KEEL_OK;
+  const std::vector<uint64_t> offsets = PlaceAll(all, &out->bytes);
+  if (all.empty()) return KEEL_OK;
+  if (out->bytes > most) return KEEL_OOM;
   CUfunction copy = nullptr;
   if (keel_rc rc = d->Kernel("system", "relay", &copy)) return rc;
-  CUDA_TRY(d, cuMemAlloc, memory, needed);
-  *bytes = needed;
+  CUDA_TRY(d, cuMemAlloc, &out->memory, out->bytes);
   const bool is_written = IsWritten(launches, slot);
   for (size_t i = 0; i < all.size(); i++) {
     const auto before = offsets.begin() + static_cast<ptrdiff_t>(i);
     // A feed is copied for its first product only.
     const bool again = !is_written && std::find(offsets.begin(), before, offsets[i]) != before;
-    all[i].launch->relays[all[i].use] = {*memory + offsets[i], again ? nullptr : copy};
+    all[i].launch->relays[all[i].use] = {out->memory + offsets[i], again ? nullptr : copy};
   }
   return KEEL_OK;
 }

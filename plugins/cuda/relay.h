@@ -6,10 +6,14 @@
 
 namespace keel_cuda {
 
-// Allocates memory for all operands of products that are relative to entry `slot` of the table, and has the
-// launches use it. *bytes: its size; 0, and nothing is done, if they have more than `most`.
+struct Relays {
+  CUdeviceptr memory = 0;  // of all operands; 0: there are none
+  uint64_t bytes = 0;
+};
+// For all operands of products that are relative to entry `slot` of the table. KEEL_OOM, and the launches are
+// as before, if they have more than `most` bytes.
 keel_rc AddRelays(keel_dev d, std::vector<RecordedLaunch>& launches, uint16_t slot, uint64_t most,
-                  CUdeviceptr* memory, uint64_t* bytes);
+                  Relays* out);
 
 }  // namespace keel_cuda
 #endif

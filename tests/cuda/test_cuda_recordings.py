@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from replays import plan_of
+from replays import plan_of, run_in_threads
 from together import together
 
 PROGRAM = """keel 1
@@ -222,3 +222,10 @@ def test_without_memory_for_copies_the_launches_are_encoded(context, fake):
     seen = [run(k) for k in range(8, 16)]
     assert fake.fired() == "cuMemAlloc" and seen == [ENCODED] * 8, seen
     assert [run(k) for k in range(16, 24)][-1] == RELAYED  # tried again
+
+
+def test_more_threads_than_graphs_replay_one_recording(context, fake):
+    """Each thread has memory of its own for the plan's values."""
+    before, plan = fake.calls("cuGraphLaunch"), plan_of(context, "cuda")
+    run_in_threads(plan, 7, 40)
+    assert fake.calls("cuGraphLaunch") > before + 100
