@@ -99,7 +99,7 @@ keel_rc RelayWanderers(keel_queue q, Recording& r) {
     Relays made;
     keel_rc rc = KEEL_OOM;  // the entry stays kept
     if (CountPlaces(r, slot) > Recording::kMostGraphs)
-      rc = AddRelays(q->device, r.launches, slot, kMostBytes - r.relayed, &made);
+      rc = AddRelays(q, r.launches, slot, kMostBytes - r.relayed, &made);
     if (rc && rc != KEEL_OOM) return rc;
     if (rc) rest.push_back(slot);
     if (!made.memory) continue;

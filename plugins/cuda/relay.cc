@@ -44,15 +44,16 @@ std::vector<uint64_t> PlaceAll(std::span<const Operand> all, uint64_t* needed) {
 
 }  // namespace
 
-keel_rc AddRelays(keel_dev d, std::vector<RecordedLaunch>& launches, uint16_t slot, uint64_t most,
+keel_rc AddRelays(keel_queue q, std::vector<RecordedLaunch>& launches, uint16_t slot, uint64_t most,
                   Relays* out) {
   const std::vector<Operand> all = OperandsIn(launches, slot);
   const std::vector<uint64_t> offsets = PlaceAll(all, &out->bytes);
   if (all.empty()) return KEEL_OK;
   if (out->bytes > most) return KEEL_OOM;
   CUfunction copy = nullptr;
-  if (keel_rc rc = d->Kernel("system", "relay", &copy)) return rc;
-  CUDA_TRY(d, cuMemAlloc, &out->memory, out->bytes);
+  if (keel_rc rc = q->device->Kernel("system", "relay", &copy)) return rc;
+  if (keel_rc rc = Launch(q, copy, 1, {})) return rc;  // copies nothing; its code is not loaded by a capture
+  CUDA_TRY(q->device, cuMemAlloc, &out->memory, out->bytes);
   const bool is_written = IsWritten(launches, slot);
   for (size_t i = 0; i < all.size(); i++) {
     const auto before = offsets.begin() + static_cast<ptrdiff_t>(i);

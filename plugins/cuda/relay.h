@@ -12,7 +12,7 @@ struct Relays {
 };
 // For all operands of products that are relative to entry `slot` of the table. KEEL_OOM, and the launches are
 // as before, if they have more than `most` bytes.
-keel_rc AddRelays(keel_dev d, std::vector<RecordedLaunch>& launches, uint16_t slot, uint64_t most,
+keel_rc AddRelays(keel_queue q, std::vector<RecordedLaunch>& launches, uint16_t slot, uint64_t most,
                   Relays* out);
 
 }  // namespace keel_cuda
