@@ -84,13 +84,15 @@ Types TypesOf(keel_dt dtype) {
 
 }  // namespace
 
-struct BlasProduct {
+// A shape with its algorithm, for one device.
+struct BlasProduct final : LibraryCall {
   Owned<cublasLtMatmulDesc_t> desc;
   Layout b, a, c;  // in the order of cuBLASLt's operands
   cublasLtMatmulAlgo_t algorithm{};
   uint64_t workspace = 0;
-  std::array<uint64_t, 4> bytes{};
   bool is_double = false, has_bias = false;
+
+  keel_rc Encode(keel_queue q, const Addresses& at) override;
 };
 
 struct BlasState {
@@ -152,7 +154,7 @@ keel_rc MakePreference(keel_dev d, Owned<cublasLtMatmulPreference_t>* out) {
   out->reset(made);
   BLAS_TRY(d, cublasLtMatmulPreferenceSetAttribute, made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
            &kMostWorkspace, sizeof kMostWorkspace);
-  const auto bytes = static_cast<uint32_t>(kBlasAlignment);
+  const auto bytes = static_cast<uint32_t>(LibraryCall::kAlignment);
   for (auto operand :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
@@ -213,7 +215,7 @@ keel_rc MakeProduct(keel_dev d, const ProductShape& s, std::shared_ptr<BlasProdu
 
 }  // namespace
 
-keel_rc FindProduct(keel_dev d, const ProductShape& shape, std::shared_ptr<BlasProduct>* out) {
+keel_rc FindProduct(keel_dev d, const ProductShape& shape, std::shared_ptr<LibraryCall>* out) {
   out->reset();
   if (!blas().why.empty()) return KEEL_OK;
   std::lock_guard lock(d->loading);
@@ -227,22 +229,21 @@ keel_rc FindProduct(keel_dev d, const ProductShape& shape, std::shared_ptr<BlasP
   return KEEL_OK;
 }
 
-const std::array<uint64_t, 4>& BytesOf(const BlasProduct& product) { return product.bytes; }
-
 // The encoder holds the queue's lock, so the address of the bias may be set in the shared descriptor.
-keel_rc RunProduct(keel_queue q, BlasProduct& p, const BlasOperands& at) {
+keel_rc BlasProduct::Encode(keel_queue q, const Addresses& at) {
   keel_dev d = q->device;
-  if (p.has_bias)
-    BLAS_TRY(d, cublasLtMatmulDescSetAttribute, p.desc.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &at.bias,
-             sizeof at.bias);
+  const auto [at_a, at_b, at_c, at_bias] = at;
+  if (has_bias)
+    BLAS_TRY(d, cublasLtMatmulDescSetAttribute, desc.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &at_bias,
+             sizeof at_bias);
   const float one = 1, zero = 0;
   const double one_double = 1, zero_double = 0;
-  const void* alpha = p.is_double ? static_cast<const void*>(&one_double) : &one;
-  const void* beta = p.is_double ? static_cast<const void*>(&zero_double) : &zero;
+  const void* alpha = is_double ? static_cast<const void*>(&one_double) : &one;
+  const void* beta = is_double ? static_cast<const void*>(&zero_double) : &zero;
   const auto pointer = [](uint64_t address) { return reinterpret_cast<void*>(address); };
-  BLAS_TRY(d, cublasLtMatmul, d->blas->handle, p.desc.get(), alpha, pointer(at.b), p.b.get(), pointer(at.a),
-           p.a.get(), beta, pointer(at.c), p.c.get(), pointer(at.c), p.c.get(), &p.algorithm,
-           pointer(d->blas->workspace), p.workspace, q->stream);
+  BLAS_TRY(d, cublasLtMatmul, d->blas->handle, desc.get(), alpha, pointer(at_b), b.get(), pointer(at_a),
+           a.get(), beta, pointer(at_c), c.get(), pointer(at_c), c.get(), &algorithm,
+           pointer(d->blas->workspace), workspace, q->stream);
   return KEEL_OK;
 }
 

@@ -53,6 +53,7 @@ keel_rc DeviceOpen(const keel_host* host, uint32_t i, const keel_kv*, uint32_t, 
 void DeviceClose(keel_dev d) {
   if (d->EnterToDestroy()) {
     d->blas.reset();
+    d->dnn.reset();
     for (auto [image, library] : d->libraries) cuda().cuLibraryUnload_(library);
     for (auto& [source, library] : d->compiled) cuda().cuLibraryUnload_(library);
   }

@@ -31,6 +31,7 @@ struct Settings {
   std::string cache;           // folder of compiled bodies; "": none
   std::string nvrtc;           // path of another libnvrtc.so.13; "0": fused bodies run op by op
   std::string blas;            // path of another libcublasLt.so.13; "0": products run by own kernels
+  std::string dnn;             // path of another libcudnn.so.9; "0": convolutions run by own kernels
   bool no_recordings = false;  // each run encodes its launches
   bool tf32 = false;           // cuBLASLt may round f32 operands to tf32
 };

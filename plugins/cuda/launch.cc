@@ -6,8 +6,6 @@
 namespace keel_cuda {
 namespace {
 
-constexpr size_t kProduct = 2;  // the operand that a product writes
-
 uint64_t AddressOf(const keel_tensor* t) { return t ? reinterpret_cast<uint64_t>(keel_ptr(t)) : 0; }
 
 // Addresses of a launch by number, in the order of keel_call.slots: of a run.
@@ -48,9 +46,9 @@ struct OfRecording {
   keel_rc Relay(keel_queue q, size_t use, uint64_t* address) const {
     if (!entries.memory || !launch.relays[use].address) return KEEL_OK;
     *address = launch.relays[use].address;
-    return use == kProduct ? KEEL_OK : Move(q, use, 0);
+    return use == LibraryCall::kResult ? KEEL_OK : Move(q, use, 0);
   }
-  keel_rc CopyBack(keel_queue q) const { return entries.memory ? Move(q, kProduct, 1) : KEEL_OK; }
+  keel_rc CopyBack(keel_queue q) const { return entries.memory ? Move(q, LibraryCall::kResult, 1) : KEEL_OK; }
   // A copy between the place of an operand, which is operand `side` of the kernel, and its relay.
   keel_rc Move(keel_queue q, size_t use, int side) const {
     const RecordedLaunch::Relay& relay = launch.relays[use];
@@ -60,7 +58,7 @@ struct OfRecording {
     args.table = reinterpret_cast<const unsigned long long*>(entries.memory);
     args.address[side] = place.address, args.slot[side] = place.slot;
     args.address[1 - side] = relay.address, args.slot[1 - side] = kNoSlot;
-    args.numbers[0] = static_cast<int64_t>(BytesOf(*launch.work->product)[use]);
+    args.numbers[0] = static_cast<int64_t>(launch.work->product->bytes[use]);
     return Launch(q, relay.copy, Blocks(CeilDiv(args.numbers[0], 16)), args);
   }
 };
@@ -80,30 +78,36 @@ void FillArgs(const From& from, const Step& step, KeelArgs* args) {
   std::copy(step.numbers.begin(), step.numbers.end(), args->numbers);
 }
 
-// By cuBLASLt; *done: whether its operands are aligned.
+template <class From>
+keel_rc LaunchSteps(keel_queue q, const std::vector<Step>& steps, const From& from) {
+  for (const Step& step : steps) {
+    KeelArgs args = {};
+    FillArgs(from, step, &args);
+    if (keel_rc rc = Launch(q, step.kernel, step.blocks, args, step.threads)) return rc;
+  }
+  return KEEL_OK;
+}
+
+// By a library; *done: whether its operands are aligned.
 template <class From>
 keel_rc TryProduct(keel_queue q, const Work& work, const From& from, bool* done) {
   const std::vector<uint32_t>& uses = work.steps[0].uses;
-  std::array<uint64_t, 4> at{};
+  LibraryCall::Addresses at{};
   for (size_t i = 0; i < uses.size(); i++) at[i] = from.Address(uses[i]);
-  *done = (at[0] | at[1] | at[2] | at[3]) % kBlasAlignment == 0;
+  *done = (at[0] | at[1] | at[2] | at[3]) % LibraryCall::kAlignment == 0;
   if (!*done) return KEEL_OK;
   for (size_t i = 0; i < uses.size(); i++)
     if (keel_rc rc = from.Relay(q, i, &at[i])) return rc;
-  if (keel_rc rc = RunProduct(q, *work.product, {at[0], at[1], at[2], at[3]})) return rc;
-  return from.CopyBack(q);
+  if (keel_rc rc = work.product->Encode(q, at)) return rc;
+  if (keel_rc rc = from.CopyBack(q)) return rc;
+  return LaunchSteps(q, work.mends, from);
 }
 
 template <class From>
 keel_rc EncodeWork(keel_queue q, const Work& work, const From& from) {
   if (bool done = false; work.product)
     if (keel_rc rc = TryProduct(q, work, from, &done); rc || done) return rc;
-  for (const Step& step : work.steps) {
-    KeelArgs args = {};
-    FillArgs(from, step, &args);
-    if (keel_rc rc = Launch(q, step.kernel, step.blocks, args, step.threads)) return rc;
-  }
-  return KEEL_OK;
+  return LaunchSteps(q, work.steps, from);
 }
 
 RecordedLaunch Recorded(const keel_call& call, const Work& work, const std::vector<uint64_t>& table) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "blas.h"
+#include "library_call.h"
 
 namespace keel_cuda {
 
@@ -31,7 +31,8 @@ struct MemoryFree {
 struct Work {
   std::vector<Step> steps;  // none: nothing to do
   // Instead of the steps, with the operands of the first one, if these are aligned.
-  std::shared_ptr<BlasProduct> product;
+  std::shared_ptr<LibraryCall> product;
+  std::vector<Step> mends;                          // that follow it
   std::unique_ptr<keel_memory, MemoryFree> memory;  // that kernels read, at an address in `numbers`
   uint64_t scratch_bytes = 0;
   bool copies = false;  // nothing to do if result 0 shares the memory of operand 0

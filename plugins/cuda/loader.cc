@@ -131,6 +131,7 @@ const Settings& settings() {
     s.cache = variable("KEEL_CUDA_CACHE") == "0" ? "" : keel::plugin::cache_folder();
     s.nvrtc = variable("KEEL_CUDA_NVRTC");
     s.blas = variable("KEEL_CUDA_CUBLASLT");
+    s.dnn = variable("KEEL_CUDA_CUDNN");
     s.no_recordings = is_set("KEEL_CUDA_NO_RECORDINGS");
     s.tf32 = is_set("KEEL_CUDA_TF32");
     return s;

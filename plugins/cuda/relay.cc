@@ -8,7 +8,8 @@ struct Operand {
   RecordedLaunch* launch;
   size_t use;
   Place place() const { return launch->places[launch->work->steps[0].uses[use]]; }
-  uint64_t bytes() const { return (BytesOf(*launch->work->product)[use] + 255) / 256 * 256; }
+  bool IsScratch() const { return launch->work->steps[0].uses[use] == launch->places.size() - 2; }
+  uint64_t bytes() const { return (launch->work->product->bytes[use] + 255) / 256 * 256; }
 };
 
 std::vector<Operand> OperandsIn(std::vector<RecordedLaunch>& launches, uint16_t slot) {
@@ -59,7 +60,7 @@ keel_rc AddRelays(keel_queue q, std::vector<RecordedLaunch>& launches, uint16_t 
     const auto before = offsets.begin() + static_cast<ptrdiff_t>(i);
     // A feed is copied for its first product only.
     const bool again = !is_written && std::find(offsets.begin(), before, offsets[i]) != before;
-    all[i].launch->relays[all[i].use] = {out->memory + offsets[i], again ? nullptr : copy};
+    all[i].launch->relays[all[i].use] = {out->memory + offsets[i], again || all[i].IsScratch() ? nullptr : copy};
   }
   return KEEL_OK;
 }

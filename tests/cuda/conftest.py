@@ -86,6 +86,22 @@ def fake(loaded):
 
 
 @pytest.fixture
+def calls_in(request):
+    """calls_in(f, function) calls f and returns how often that called the function of a fake library."""
+    if not GPU:
+        fake = request.getfixturevalue("fake")
+
+    def count(f, function):
+        if GPU:
+            f()
+            pytest.skip("the numbers are right; the fake library counts the calls")
+        before = fake.calls(function)
+        f()
+        return fake.calls(function) - before
+    return count
+
+
+@pytest.fixture
 def context(loaded):
     """A context of the C API with a device of its own."""
     import keel_abi

@@ -14,7 +14,9 @@ FAKE = Path(os.environ.get("KEEL_CUDA_FAKES", BUILD / "tests" / "cuda")) / "keel
 OLD = FAKE.with_name("keel-fakecuda-old.so")
 COMPILER = FAKE.with_name("keel-fakenvrtc.so")
 BLAS = FAKE.with_name("keel-fakecublaslt.so")
-FAKED = {"KEEL_CUDA_LIBRARY": str(FAKE), "KEEL_CUDA_NVRTC": str(COMPILER), "KEEL_CUDA_CUBLASLT": str(BLAS), "KEEL_CUDA_CACHE": "0"}
+DNN = FAKE.with_name("keel-fakecudnn.so")
+FAKED = {"KEEL_CUDA_LIBRARY": str(FAKE), "KEEL_CUDA_NVRTC": str(COMPILER), "KEEL_CUDA_CUBLASLT": str(BLAS), "KEEL_CUDA_CUDNN": str(DNN),
+         "KEEL_CUDA_CACHE": "0"}
 if GPU:
     FAKED = {"KEEL_CUDA_CACHE": "1", "XDG_CACHE_HOME": tempfile.mkdtemp()}
 BARE = f"import keel\nkeel.load_plugin({str(PLUGIN)!r})\n"

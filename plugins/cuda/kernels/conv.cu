@@ -9,81 +9,9 @@
 #include "common.cuh"
 #include "numbers.cuh"
 #include "tiles.cuh"
+#include "conv.cuh"
 
-constexpr int kRank = 6;  // image dims, at most
 constexpr int kEach = 4, kTile = kAcross * kEach;
-
-// A column is (outer, cell) and an element k of the inner dim is (outer, cell), cells in row-major order of their
-// dims. With c and k the coordinates of the two cells in a dim,
-//   z = start + c * column_step + k * k_step; place = z / divide, if that has no remainder and is in [0, bound).
-// The right side is read at channel * right_cells + the place's offset, channel being a linear function of group and
-// the outer numbers; so are the places of the left side and of the result.
-struct Plan {
-  i64 groups, rows, columns, inner, depth, parts, threads, rank;  // threads: for a result of conv_direct
-  i64 column_cells, k_cells, right_cells;
-  i64 channel_of_group, channel_of_column, channel_of_k;
-  i64 left_of_group, left_of_row, left_of_k;                // an outer k; the cells of k are adjacent
-  i64 result_of_group, result_of_row, result_of_column;  // an outer column; its cells are adjacent
-  i64 column_dims[kRank], column_step[kRank], start[kRank];
-  i64 k_dims[kRank], k_step[kRank], bound[kRank], divide[kRank];
-};
-DEVICE const Plan& plan_of(const KeelArgs& args) { return *(const Plan*)args.numbers; }
-// Operands left, right, result, parts of sums.
-template <class S>
-DEVICE const S* left_side(const KeelArgs& args) {
-  return operand<const S>(args, 0);
-}
-template <class S>
-DEVICE const S* right_side(const KeelArgs& args) {
-  return operand<const S>(args, 1);
-}
-// Numbers below 2^31, which divide faster in 32 bits; ops/conv.cc checks them.
-DEVICE int over(i64 n, i64 d) { return (int)((u32)n / (u32)d); }
-
-DEVICE i64 result_of(const Plan& p, i64 group, i64 row, i64 column) {
-  const i64 outer = over(column, p.column_cells);
-  return group * p.result_of_group + row * p.result_of_row + outer * p.result_of_column + column - outer * p.column_cells;
-}
-
-// One coordinate: see Plan. false: outside of the right side.
-DEVICE bool step_into(const Plan& p, int d, int z, i64* at) {
-  if (z < 0) return false;
-  int place = z;
-  if (p.divide[d] != 1) {
-    place = over(z, p.divide[d]);
-    if (place * (int)p.divide[d] != z) return false;
-  }
-  *at = *at * p.bound[d] + place;
-  return place < p.bound[d];
-}
-
-// The sum for one result over k from first to end in steps; divisions for each k.
-template <class S>
-DEVICE Compute<S> direct_sum(const KeelArgs& args, i64 group, i64 row, i64 column, i64 first, i64 end, i64 step) {
-  const Plan& p = plan_of(args);
-  Compute<S> sum = (Compute<S>)0;
-  const int outer_column = over(column, p.column_cells);
-  for (i64 k = first; k < end; k += step) {
-    const int outer = over(k, p.k_cells);
-    int c = (int)column - outer_column * (int)p.column_cells, tap = (int)k - outer * (int)p.k_cells;
-    const int cell = tap;
-    i64 at = 0, pitch = 1;
-    bool inside = true;
-    for (int d = (int)p.rank - 1; d >= 0 && inside; d--) {
-      const int rest_c = over(c, p.column_dims[d]), rest_k = over(tap, p.k_dims[d]);
-      i64 here = 0;
-      inside = step_into(p, d, (int)(p.start[d] + (c - rest_c * p.column_dims[d]) * p.column_step[d] + (tap - rest_k * p.k_dims[d]) * p.k_step[d]), &here);
-      at += here * pitch;
-      pitch *= p.bound[d];
-      c = rest_c, tap = rest_k;
-    }
-    if (!inside) continue;
-    const i64 channel = group * p.channel_of_group + outer_column * p.channel_of_column + outer * p.channel_of_k;
-    const Compute<S> a = Number<S>::from(left_side<S>(args)[group * p.left_of_group + row * p.left_of_row + outer * p.left_of_k + cell]);
-    sum = multiply_add(a, Number<S>::from(right_side<S>(args)[channel * p.right_cells + at]), sum);
-  }
-  return sum;
-}
 
 // For tiles.cuh. Coordinates of the tile's columns and of kDepth elements of the inner dim are in shared memory, so that
 // an element costs no division.
@@ -159,9 +87,10 @@ DEVICE void conv(const KeelArgs& args) {
       UNROLL for (int j = 0; j < kEach; j++) {
         const i64 row = windows.row0 + tile_row<kEach>(i), column = windows.column0 + tile_column<kEach>(j);
         if (row >= p.rows || column >= p.columns) continue;
+        const Result result = {windows.group, row, column};
         C sum = sums[i][j];
-        if (is_nan(sum)) sum = direct_sum<S>(args, windows.group, row, column, first, end, 1);
-        const i64 at = result_of(p, windows.group, row, column);
+        if (is_nan(sum)) sum = direct_sum<S>(args, result, first, end, 1);
+        const i64 at = result.place(p);
         if (p.parts == 1)
           operand<S>(args, 2)[at] = Number<S>::to(sum);
         else
@@ -185,22 +114,13 @@ DEVICE void conv_sum(const KeelArgs& args) {
 
 template <class S>
 DEVICE void conv_direct(const KeelArgs& args) {
-  typedef Compute<S> C;
-  __shared__ C parts[kThreads];
   const Plan& p = plan_of(args);
   const bool alone = p.threads == 1;
-  const unsigned thread = threadIdx.x;
   const i64 first = alone ? first_element() : (i64)blockIdx.x, step = alone ? grid_size() : gridDim.x;
   for (i64 i = first; i < p.groups * p.rows * p.columns; i += step) {
-    const i64 line = i / p.columns, column = i % p.columns;
-    C sum = direct_sum<S>(args, line / p.rows, line % p.rows, column, alone ? 0 : thread, p.inner, p.threads);
-    for (unsigned half = (unsigned)p.threads / 2; half > 0; half /= 2) {
-      parts[thread] = sum;
-      __syncthreads();
-      if (thread < half) sum += parts[thread + half];
-      __syncthreads();
-    }
-    if (alone || thread == 0) operand<S>(args, 2)[result_of(p, line / p.rows, line % p.rows, column)] = Number<S>::to(sum);
+    const Result at(p, i);
+    const Compute<S> sum = alone ? direct_sum<S>(args, at, 0, p.inner, 1) : block_sum<S>(args, at);
+    if (alone || threadIdx.x == 0) operand<S>(args, 2)[at.place(p)] = Number<S>::to(sum);
   }
 }
 

@@ -1,102 +1,33 @@
-// conv.cc: convolution and its gradients, as products of matrices (kernels/conv.cu).
-//   conv         y[o, (n, place)] = w[o, (i, tap)] x[(i, tap), (n, place)]
-//   conv_grad_x  dx[i, (n, cell)] = w[i, (o, tap)] dy[(o, tap), (n, cell)]
-//   conv_grad_w  dw[o, (i, tap)] = dy[o, (n, place)] x[(n, place), (i, tap)]
-// for each group. Images are part of the columns or of the inner dim, so that small images fill tiles, too.
-#include <bit>
-
+// conv.cc: convolution and its gradients, by cuDNN or by products of matrices (conv_plan.h).
+#include "conv_plan.h"
+#include "dnn.h"
 #include "emit/emit.h"
 #include "op.h"
-#include "sdk/plugin/window.h"
 
 namespace keel_cuda {
 namespace {
 
-using ConvSizes = keel::plugin::ConvSizes<int64_t, int64_t>;
-constexpr int64_t kRank = 6, kTile = 64, kDepth = 16;  // kernels/conv.cu, kernels/tiles.cuh
+constexpr int64_t kTile = 64, kDepth = 16;  // kernels/tiles.cuh
 // Blocks that are enough for a device, and the shortest part of a sum for one of them. The number of parts
 // depends on the sizes only, and so do the bits of results.
 constexpr int64_t kEnough = 512, kShortest = 256;
 // Fewer rows or columns fill too little of a tile.
 constexpr int64_t kFew = 4, kFewElements = 1024;
 
-// As kernels/conv.cu reads it.
-struct Plan {
-  int64_t groups, rows, columns, inner, depth, parts, threads, rank;
-  int64_t column_cells, k_cells, right_cells;
-  int64_t channel_of_group, channel_of_column, channel_of_k;
-  int64_t left_of_group, left_of_row, left_of_k;
-  int64_t result_of_group, result_of_row, result_of_column;
-  int64_t column_dims[kRank], column_step[kRank], start[kRank];
-  int64_t k_dims[kRank], k_step[kRank], bound[kRank], divide[kRank];
+// One of the three ops. Tensors by number: 0 and 1 are operands, 2 is the result.
+struct Role {
+  ConvolutionKind kind;
+  ConvPlan (*plan)(const ConvSizes&);
+  uint32_t x, w, y, left, right;
 };
+constexpr uint32_t kResult = 2;
+constexpr Role kForward = {ConvolutionKind::kForward, PlanForward, 0, 1, 2, 1, 0};
+constexpr Role kForImage = {ConvolutionKind::kForImage, PlanForImage, 2, 1, 0, 1, 0};
+constexpr Role kForWeights = {ConvolutionKind::kForWeights, PlanForWeights, 1, 2, 0, 0, 1};
 
-Plan Common(const ConvSizes& s) {
-  Plan p = {};
-  p.groups = s.groups, p.parts = p.threads = 1, p.rank = s.window.rank;
-  std::fill_n(p.divide, kRank, 1);
-  return p;
-}
+keel_tensor TensorOf(Op& op, uint32_t number) { return number == kResult ? op.Out(0) : op.In(number); }
 
-Plan Forward(const ConvSizes& s) {
-  Plan p = Common(s);
-  p.rows = s.outs, p.columns = s.images * s.windows, p.inner = s.ins * s.taps;
-  p.column_cells = s.windows, p.k_cells = s.taps, p.right_cells = s.pixels;
-  p.channel_of_group = s.ins, p.channel_of_column = s.groups * s.ins, p.channel_of_k = 1;
-  p.left_of_group = s.outs * p.inner, p.left_of_row = p.inner, p.left_of_k = s.taps;
-  p.result_of_group = s.outs * s.windows, p.result_of_row = s.windows,
-  p.result_of_column = s.groups * s.outs * s.windows;
-  for (int64_t d = 0; d < p.rank; d++) {
-    p.column_dims[d] = s.window.places[d], p.column_step[d] = s.window.stride[d],
-    p.start[d] = -s.window.lo[d];
-    p.k_dims[d] = s.window.window[d], p.k_step[d] = s.window.dil[d], p.bound[d] = s.window.image[d];
-  }
-  return p;
-}
-
-Plan ForImage(const ConvSizes& s) {
-  Plan p = Common(s);
-  p.rows = s.ins, p.columns = s.images * s.pixels, p.inner = s.outs * s.taps;
-  p.column_cells = s.pixels, p.k_cells = s.taps, p.right_cells = s.windows;
-  p.channel_of_group = s.outs, p.channel_of_column = s.groups * s.outs, p.channel_of_k = 1;
-  p.left_of_group = s.outs * s.ins * s.taps, p.left_of_row = s.taps, p.left_of_k = s.ins * s.taps;
-  p.result_of_group = s.ins * s.pixels, p.result_of_row = s.pixels,
-  p.result_of_column = s.groups * s.ins * s.pixels;
-  for (int64_t d = 0; d < p.rank; d++) {
-    p.column_dims[d] = s.window.image[d], p.column_step[d] = 1, p.start[d] = s.window.lo[d];
-    p.k_dims[d] = s.window.window[d], p.k_step[d] = -s.window.dil[d], p.bound[d] = s.window.places[d];
-    p.divide[d] = s.window.stride[d];
-  }
-  return p;
-}
-
-Plan ForWeights(const ConvSizes& s) {
-  Plan p = Common(s);
-  p.rows = s.outs, p.columns = s.ins * s.taps, p.inner = s.images * s.windows;
-  p.column_cells = s.taps, p.k_cells = s.windows, p.right_cells = s.pixels;
-  p.channel_of_group = s.ins, p.channel_of_column = 1, p.channel_of_k = s.groups * s.ins;
-  p.left_of_group = s.outs * s.windows, p.left_of_row = s.windows,
-  p.left_of_k = s.groups * s.outs * s.windows;
-  p.result_of_group = s.outs * p.columns, p.result_of_row = p.columns, p.result_of_column = s.taps;
-  for (int64_t d = 0; d < p.rank; d++) {
-    p.column_dims[d] = s.window.window[d], p.column_step[d] = s.window.dil[d], p.start[d] = -s.window.lo[d];
-    p.k_dims[d] = s.window.places[d], p.k_step[d] = s.window.stride[d], p.bound[d] = s.window.image[d];
-  }
-  return p;
-}
-
-// Kernels count columns, the inner dim and cells with padding in 32 bits.
-bool FitsIn32Bits(const Plan& p) {
-  constexpr int64_t kMost = INT32_MAX;
-  bool fits = p.columns <= kMost && p.inner <= kMost && p.right_cells <= kMost;
-  for (int64_t d = 0; d < p.rank; d++)
-    fits &=
-        p.column_dims[d] * p.column_step[d] + p.k_dims[d] * std::abs(p.k_step[d]) + std::abs(p.start[d]) <=
-        kMost;
-  return fits;
-}
-
-void Encode(Op& op, Plan p, std::vector<uint32_t> uses) {
+void Encode(Op& op, const Role& role, ConvPlan p) {
   const keel_tensor y = op.Out(0);
   const int64_t count = keel_count(&y), tiles = p.groups * CeilDiv(p.rows, kTile) * CeilDiv(p.columns, kTile);
   const bool direct = p.rows < kFew || p.columns < kFew;
@@ -107,10 +38,9 @@ void Encode(Op& op, Plan p, std::vector<uint32_t> uses) {
                                   std::max<int64_t>(1, p.inner / kShortest));
   p.depth = CeilDiv(CeilDiv(p.inner, p.parts), kDepth) * kDepth;
   p.parts = p.depth ? CeilDiv(p.inner, p.depth) : 1;
-  const auto words = std::bit_cast<std::array<int64_t, sizeof(Plan) / sizeof(int64_t)>>(p);
-  const std::vector<int64_t> numbers(words.begin(), words.end());
+  const std::vector<int64_t> numbers = p.Numbers();
   const std::string type = NameOf(keel::plugin::dtype_of(y));
-  uses.insert(uses.end(), {op.Result(), op.Result() + op.n_out});
+  const std::vector<uint32_t> uses = {role.left, role.right, op.Result(), op.Result() + op.n_out};
   if (direct)
     return op.Add("conv", "conv_direct_" + type, Blocks(count, p.threads == 1 ? kThreads : 1), uses, numbers);
   op.Add("conv", "conv_" + type, count ? Blocks(tiles * p.parts, 1) : 0, uses, numbers);
@@ -119,26 +49,113 @@ void Encode(Op& op, Plan p, std::vector<uint32_t> uses) {
   op.Add("conv", "conv_sum_" + type, Blocks(count), uses, numbers);
 }
 
-void Convolve(Op& op, Plan (*plan)(const ConvSizes&), const keel_tensor& x, const keel_tensor& w,
-              const keel_tensor& y, std::vector<uint32_t> uses) {
-  const ConvSizes sizes(op, x, w, y);
-  if (op.rc) return;
-  const Plan p = plan(sizes);
-  if (!FitsIn32Bits(p))
-    return op.Fail(KEEL_UNIMPLEMENTED,
-                   std::string(op.host->node_op(op.node)) + ": more than 2147483647 cells");
-  Encode(op, p, std::move(uses));
+ConvPlan PlanOf(Op& op, const Role& role, const ConvSizes& sizes) {
+  if (op.rc) return {};
+  const ConvPlan p = role.plan(sizes);
+  if (!p.FitsIn32Bits())
+    op.Fail(KEEL_UNIMPLEMENTED, std::string(op.host->node_op(op.node)) + ": more than 2147483647 cells");
+  return p;
 }
-void Conv(Op& op) { Convolve(op, Forward, op.In(0), op.In(1), op.Out(0), {1, 0}); }
-void ConvGradX(Op& op) { Convolve(op, ForImage, op.Out(0), op.In(1), op.In(0), {1, 0}); }
-void ConvGradW(Op& op) { Convolve(op, ForWeights, op.In(1), op.Out(0), op.In(0), {0, 1}); }
+ConvSizes SizesOf(Op& op, const Role& role) {
+  return {op, TensorOf(op, role.x), TensorOf(op, role.w), TensorOf(op, role.y)};
+}
+
+template <const Role& ROLE>
+void Convolve(Op& op) {
+  const ConvPlan p = PlanOf(op, ROLE, SizesOf(op, ROLE));
+  if (!op.rc) Encode(op, ROLE, p);
+}
+
+// An image of one dim is of two for cuDNN, with a height of 1.
+ConvolutionShape ShapeOf(Op& op, const Role& role, const ConvSizes& s) {
+  const auto& window = s.window;
+  const bool is_line = window.rank == 1;
+  ConvolutionShape shape = {role.kind, keel::plugin::dtype_of(op.Out(0)), {}, {}, {}, {}, {}, {}, {}};
+  for (auto [number, dims] : {std::pair(role.x, &shape.x), {role.w, &shape.w}, {role.y, &shape.y}}) {
+    const keel_tensor t = TensorOf(op, number);
+    dims->assign(t.shape, t.shape + t.ndim);
+    if (is_line) dims->insert(dims->begin() + 2, 1);
+  }
+  if (is_line) shape.stride = shape.dilation = {1}, shape.lo = shape.hi = {0};
+  for (int64_t d = 0; d < window.rank; d++) {
+    const int64_t end =
+        (window.places[d] - 1) * window.stride[d] + (window.window[d] - 1) * window.dil[d] + 1;
+    shape.stride.push_back(window.stride[d]), shape.dilation.push_back(window.dil[d]);
+    shape.lo.push_back(window.lo[d]);
+    shape.hi.push_back(std::max<int64_t>(0, end - window.lo[d] - window.image[d]));
+  }
+  return shape;
+}
+
+// Whether cuDNN has such images, and enough work in them.
+bool SuitsDnn(Op& op, const ConvSizes& s, const ConvPlan& p) {
+  constexpr int64_t kLeast = 64 * 64 * 64, kMost = INT32_MAX;
+  bool suits = s.window.rank >= 1 && s.window.rank <= 3;
+  for (uint32_t number = 0; number <= kResult; number++) {
+    const keel_tensor t = TensorOf(op, number);
+    suits &= keel_count(&t) > 0 && keel_count(&t) <= kMost;
+  }
+  return suits && p.groups * p.rows * p.columns >= CeilDiv(kLeast, p.inner);
+}
+
+// Corrects results that contain 0 times an infinity or NaN of the left side (kernels/conv_mend.cu).
+void AddMends(Op& op, const Role& role, const ConvolutionShape& shape, const ConvSizes& s,
+              const ConvPlan& p) {
+  const auto is_zero = [](int64_t each) { return each == 0; };
+  const bool all_inside =
+      role.kind == ConvolutionKind::kForImage
+          ? s.window.IsPoints()
+          : std::ranges::all_of(shape.lo, is_zero) && std::ranges::all_of(shape.hi, is_zero);
+  if (all_inside) return;
+  const std::string type = NameOf(shape.dtype);
+  const std::vector<int64_t> numbers = p.Numbers();
+  // No more than run at the same time: mostly they find nothing to do.
+  const uint32_t blocks = std::min<uint32_t>(Blocks(p.groups * p.rows * p.columns), kEnough);
+  std::vector<Step>& steps = op.work.steps;
+  const auto own = static_cast<std::ptrdiff_t>(steps.size());
+  const std::vector<uint32_t> uses = steps[0].uses;
+  if (role.kind == ConvolutionKind::kForWeights) {
+    op.Add("conv_mend", "conv_again_" + type, blocks, uses, numbers);
+  } else {
+    op.Add("conv_mend", "conv_check_" + type, kThreads, uses, numbers);
+    op.Add("conv_mend", "conv_mend_" + type, blocks, uses, numbers);
+  }
+  op.work.mends.assign(std::make_move_iterator(steps.begin() + own), std::make_move_iterator(steps.end()));
+  steps.erase(steps.begin() + own, steps.end());
+}
+
+template <const Role& ROLE>
+void ConvolveByDnn(Op& op) {
+  const ConvSizes sizes = SizesOf(op, ROLE);
+  const ConvPlan p = PlanOf(op, ROLE, sizes);
+  if (op.rc) return;
+  const ConvolutionShape shape = ShapeOf(op, ROLE, sizes);
+  if (SuitsDnn(op, sizes, p)) op.rc = FindConvolution(op.device, shape, &op.work.product);
+  if (!op.rc && !op.work.product) op.rc = KEEL_UNIMPLEMENTED;  // the other row takes it
+  if (op.rc) return;
+  Encode(op, ROLE, p);
+  if (op.rc) return;
+  AddMends(op, ROLE, shape, sizes, p);
+  op.work.scratch_bytes = std::max(op.work.scratch_bytes, op.work.product->bytes[3]);
+}
+
+template <const Role& ROLE>
+void AddRows(const char* op, Impls* rows) {
+  if (kHasDnn) {
+    rows->push_back(Row<ConvolveByDnn<ROLE>>(op, kFloatTypes, "cuDNN"));
+    rows->back().priority = 1;
+  }
+  rows->push_back(Row<Convolve<ROLE>>(op, kFloatTypes, "products of matrices"));
+}
 
 }  // namespace
 
 Impls ConvImpls() {
-  constexpr const char* kName = "products of matrices";
-  return {Row<Conv>("conv", kFloatTypes, kName), Row<ConvGradX>("conv_grad_x", kFloatTypes, kName),
-          Row<ConvGradW>("conv_grad_w", kFloatTypes, kName)};
+  Impls rows;
+  AddRows<kForward>("conv", &rows);
+  AddRows<kForImage>("conv_grad_x", &rows);
+  AddRows<kForWeights>("conv_grad_w", &rows);
+  return rows;
 }
 
 }  // namespace keel_cuda

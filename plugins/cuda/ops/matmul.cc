@@ -1,5 +1,6 @@
 // matmul.cc: products of matrices, with broadcast batches; linear. gemv.cc has the ones of few rows or
 // columns.
+#include "blas.h"
 #include "emit/emit.h"
 #include "product.h"
 

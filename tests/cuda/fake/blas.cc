@@ -6,13 +6,13 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <vector>
+
+#include "floats.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -73,40 +73,14 @@ cublasStatus_t Enter(const char* function) {
 
 size_t Bytes(cudaDataType_t type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
 
-double Half(uint16_t bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const double size = exponent == 31 ? (fraction ? NAN : INFINITY)
-                      : exponent     ? std::ldexp(1024 + fraction, exponent - 25)
-                                     : std::ldexp(fraction, -24);
-  return bits & 0x8000 ? -size : size;
+Float FloatOf(cudaDataType_t type) {
+  return type == CUDA_R_64F   ? Float::f64
+         : type == CUDA_R_32F ? Float::f32
+         : type == CUDA_R_16F ? Float::f16
+                              : Float::bf16;
 }
-double Load(cudaDataType_t type, const char* at) {
-  if (type == CUDA_R_64F) return *reinterpret_cast<const double*>(at);
-  if (type == CUDA_R_32F) return *reinterpret_cast<const float*>(at);
-  const uint16_t bits = *reinterpret_cast<const uint16_t*>(at);
-  return type == CUDA_R_16F ? Half(bits) : std::bit_cast<float>(uint32_t{bits} << 16);
-}
-void Store(cudaDataType_t type, char* at, double v) {
-  const auto single = static_cast<float>(v);
-  if (type == CUDA_R_64F) {
-    std::memcpy(at, &v, 8);
-  } else if (type == CUDA_R_32F) {
-    std::memcpy(at, &single, 4);
-  } else if (type == CUDA_R_16F) {
-    const auto half = static_cast<_Float16>(single);
-    std::memcpy(at, &half, 2);
-  } else {
-    const auto bits = std::bit_cast<uint32_t>(single);
-    const auto brain = static_cast<uint16_t>(v != v ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-    std::memcpy(at, &brain, 2);
-  }
-}
-
-// With 10 bits after the point, to nearest.
-float ToTf32(float v) {
-  const auto bits = std::bit_cast<uint32_t>(v);
-  return std::isfinite(v) ? std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu) : v;
-}
+double Load(cudaDataType_t type, const char* at) { return LoadFloat(FloatOf(type), at); }
+void Store(cudaDataType_t type, char* at, double v) { StoreFloat(FloatOf(type), at, v); }
 
 struct Product {
   Desc desc;

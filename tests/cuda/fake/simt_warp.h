@@ -1,10 +1,10 @@
-// simt_warp.h: plugins/cuda/kernels/warp.cuh for the host's compiler, which includes it after scalar.cuh. Threads put their
-// parts into a buffer, and meet; all threads of a block must call each function equally often, which on a GPU only those of a
-// warp must. What simt.h includes is there.
+// simt_warp.h: plugins/cuda/kernels/warp.cuh for the host's compiler, which includes it after scalar.cuh.
+// Threads put their parts into a buffer, and meet; all threads of a block must call each function equally
+// often, which on a GPU only those of a warp must. What simt.h includes is there.
 #pragma once
 
-// `mine` of all threads of the caller's warp. Two buffers in turn: a thread reaches the next but one meeting only when all
-// have read this one.
+// `mine` of all threads of the caller's warp. Two buffers in turn: a thread reaches the next but one meeting
+// only when all have read this one.
 template <class T>
 inline const T* simt_of_warp(const T& mine) {
   constexpr unsigned kMost = 1024, kWarp = 32;
@@ -45,7 +45,8 @@ struct Halves {
 };
 
 inline void simt_load_matrices(u32* out, const void* row, bool transposed) {
-  if (reinterpret_cast<uintptr_t>(row) % 16) keel_simt->complain("a row of a matrix at an address that is no multiple of 16");
+  if (reinterpret_cast<uintptr_t>(row) % 16)
+    keel_simt->complain("a row of a matrix at an address that is no multiple of 16");
   const void* const* rows = simt_of_warp(row);
   const unsigned g = simt_lane() / 4, t = simt_lane() % 4;
   for (unsigned m = 0; m < 4; m++) {
