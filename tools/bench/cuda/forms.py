@@ -17,6 +17,7 @@ class Keel:
         self.keel = keel
         self.matmul, self.tanh, self.exp, self.sqrt, self.softmax = keel.matmul, keel.tanh, keel.exp, keel.sqrt, keel.softmax
         self.linear, self.gather, self.transpose, self.sum, self.rms_norm = keel.linear, keel.gather, keel.transpose, keel.reduce_sum, keel.rms_norm
+        self.relu = keel.relu
 
     def put(self, array):
         return self.keel.array(array).to(self.device)
@@ -79,6 +80,12 @@ class Keel:
     def matmul_transposed(self, x, table):
         return self.keel.matmul(x, table, tb=True)
 
+    def conv(self, x, w, stride, pad, groups):
+        return self.keel.conv(x, w, stride=[stride] * 2, lo=[pad] * 2, hi=[pad] * 2, groups=groups)
+
+    def max_pool(self, x, window, stride, pad):
+        return self.keel.max_pool(x, window=[window] * 2, stride=[stride] * 2, lo=[pad] * 2, hi=[pad] * 2)
+
 
 class Torch:
     mode = None
@@ -87,8 +94,9 @@ class Torch:
         import torch
         import torch.nn.functional as F
         torch.inference_mode().__enter__()
+        torch.backends.cudnn.allow_tf32 = False  # f32 is IEEE on all sides
         self.torch, self.F = torch, F
-        self.matmul, self.tanh, self.exp, self.sqrt = torch.matmul, torch.tanh, torch.exp, torch.sqrt
+        self.matmul, self.tanh, self.exp, self.sqrt, self.relu = torch.matmul, torch.tanh, torch.exp, torch.sqrt, torch.relu
 
     def put(self, array):
         if array.dtype.name == "bfloat16":
@@ -169,6 +177,12 @@ class Torch:
     def matmul_transposed(self, x, table):
         return x @ table.T
 
+    def conv(self, x, w, stride, pad, groups):
+        return self.F.conv2d(x, w, stride=stride, padding=pad, groups=groups)
+
+    def max_pool(self, x, window, stride, pad):
+        return self.F.max_pool2d(x, window, stride, pad)
+
 
 class TorchCompiled(Torch):
     def compiled(self, code):
@@ -205,7 +219,7 @@ class Jax:
         jax.config.update("jax_default_matmul_precision", "highest")  # f32 is IEEE on all sides
         self.jax, self.np = jax, jax.numpy
         self.matmul, self.tanh, self.exp, self.sqrt = self.np.matmul, self.np.tanh, self.np.exp, self.np.sqrt
-        self.transpose, self.sum, self.softmax = self.np.transpose, self.np.sum, jax.nn.softmax
+        self.transpose, self.sum, self.softmax, self.relu = self.np.transpose, self.np.sum, jax.nn.softmax, jax.nn.relu
 
     def put(self, array):
         return self.jax.device_put(array)
@@ -274,6 +288,13 @@ class Jax:
 
     def matmul_transposed(self, x, table):
         return x @ table.T
+
+    def conv(self, x, w, stride, pad, groups):
+        return self.jax.lax.conv_general_dilated(x, w, (stride,) * 2, [(pad, pad)] * 2, feature_group_count=groups)
+
+    def max_pool(self, x, window, stride, pad):
+        lax = self.jax.lax
+        return lax.reduce_window(x, -self.np.inf, lax.max, (1, 1, window, window), (1, 1, stride, stride), [(0, 0)] * 2 + [(pad, pad)] * 2)
 
 
 FORMS = {"keel": Keel, "torch": Torch, "torch_compiled": TorchCompiled, "torch_graph": TorchGraph, "jax": Jax}

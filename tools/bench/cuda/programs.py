@@ -88,6 +88,53 @@ def training(batch):
     return Program(None, (((batch, 784), "f32", 1), ((batch,), "i64", 10), *weights), trains=True, bound=1e-3)
 
 
+def conv_program(x, w, dtype, stride=1, groups=1):
+    """A convolution with the padding that keeps the image's size."""
+    places = x[0] * (x[2] // stride) * (x[3] // stride)
+    return Program(lambda f, a, b: f.conv(a, b, stride, w[2] // 2, groups), ((x, dtype, 1), (w, dtype, (w[1] * w[2] * w[3])**-0.5)),
+                   operations=2 * places * w[0] * w[1] * w[2] * w[3], bound=1e-3 if dtype == "f32" else 2e-2)
+
+
+# Blocks, channels inside of a block, and the stride of its first block, of each stage.
+STAGES = [(3, 64, 1), (4, 128, 2), (6, 256, 2), (3, 512, 2)]
+
+
+def resnet50(f, x, *weights):
+    """ResNet-50 (version 1.5) for inference: batch norms are part of the weights."""
+    w = iter(weights)
+
+    def layer(x, stride, size):
+        return f.conv(x, next(w), stride, size // 2, 1) + next(w)
+    x = f.max_pool(f.relu(layer(x, 2, 7)), 3, 2, 1)
+    for blocks, _, first in STAGES:
+        for i in range(blocks):
+            stride = 1 if i else first
+            shortcut = x if i else layer(x, stride, 1)
+            h = f.relu(layer(x, 1, 1))
+            h = f.relu(layer(h, stride, 3))
+            x = f.relu(layer(h, 1, 1) + shortcut)
+    return dense(f, f.sum(x, (2, 3)) * (1 / 49), next(w), next(w))
+
+
+def resnet50_program(batch):
+    operands = [((batch, 3, 224, 224), "bf16", 1)]
+
+    def layer(outside, inside, size, gain=2):
+        operands.extend([((outside, inside, size, size), "bf16", (gain / (inside * size * size))**0.5), ((outside, 1, 1), "bf16", 0.1)])
+    layer(64, 3, 7)
+    channels = 64
+    for blocks, width, _ in STAGES:
+        for i in range(blocks):
+            if not i:
+                layer(4 * width, channels, 1, 1)
+            layer(width, channels, 1)
+            layer(width, width, 3)
+            channels = 4 * width
+            layer(channels, width, 1, 0.1)  # so that 16 blocks do not add up
+    operands.extend([((channels, 1000), "bf16", channels**-0.5), ((1000,), "bf16", 0.1)])
+    return Program(resnet50, tuple(operands), operations=batch * 8_178_000_000, bound=0.1)
+
+
 PROGRAMS = {
     "copy": Program(lambda f, x: f.copy(x), (((256 << 20,), "f32", 1),), 2 << 30, jit=False, bound=0),
     **{f"matmul {n} {d}": product(n, n, n, d) for n in (1024, 4096, 8192) for d in ("bf16", "f32") if (n, d) != (8192, "f32")},
@@ -106,6 +153,11 @@ PROGRAMS = {
     "attention 16x2048x64 bf16": Program(lambda f, q, k, v: f.attention(q, k, v), (((1, 16, 2048, 64), "bf16", 1),) * 3,
                                          operations=2 * 2 * 16 * 2048 * 2048 * 64),
     **{f"MLP training step, {batch} images": training(batch) for batch in (64, 8192)},
+    **{f"conv {n}x{c}x{size}x{size} to {o} {k}x{k}{'' if s == 1 else f' stride {s}'} {d}": conv_program((n, c, size, size), (o, c, k, k), d, s)
+       for n, c, size, o, k, s in ((64, 64, 56, 64, 3, 1), (32, 256, 14, 1024, 1, 1), (64, 3, 224, 64, 7, 2)) for d in ("bf16", "f32")},
+    **{f"conv 32x144x56x56 of each channel 3x3 {d}": conv_program((32, 144, 56, 56), (144, 1, 3, 3), d, groups=144) for d in ("bf16", "f32")},
+    "ResNet-50 1 bf16": resnet50_program(1),
+    "ResNet-50 64 bf16": resnet50_program(64),
     "GPT-2 1x128 bf16": gpt2_program(1, 128),
     "GPT-2 8x1024 bf16": gpt2_program(8, 1024),
 }
