@@ -99,6 +99,16 @@ def test_f32_is_not_rounded_to_tf32(by_dnn):
     assert by_dnn(lambda: on.same(keel.conv, x, w, tolerance=1e-6)) == 1
 
 
+def test_tf32_by_choice(in_child):
+    """The operands are numbers that tf32 has only 1 of."""
+    out, _ = in_child("""
+x, w = np.full((1, 64, 12, 12), 1 + 2**-12, np.float32), np.full((64, 64, 3, 3), 1 - 2**-13, np.float32)
+with keel.device("cuda"):
+    print(set(keel.conv(keel.array(x), keel.array(w)).numpy().reshape(-1).tolist()))
+""", KEEL_CUDA_TF32="1")
+    assert out == "{576.0}\n"
+
+
 def test_results_are_the_same_bits_in_each_run(by_dnn):
     n, size = (8, 28) if GPU else (1, 12)
     x, w, dy = small(np.float32, n, 32, size, size), quarters(np.float32, 64, 32, 3, 3, seed=1), small(np.float32, n, 64, size, size, seed=2)
