@@ -65,7 +65,7 @@ struct RecordedLaunches {
 struct Entries {
   std::span<const uint64_t> table;
   CUdeviceptr memory = 0;
-  std::span<const uint16_t> kept = {};  // in order; all of products by cuBLASLt without relays
+  std::span<const uint16_t> kept = {};  // in order; all of calls of libraries without relays
 };
 keel_rc Encode(keel_queue q, const RecordedLaunch& launch, const Entries& entries);
 
