@@ -95,22 +95,21 @@ std::string ExpressionOf(const Step& step, const Body& body, const std::vector<s
 
 size_t BytesOf(keel_dt dtype) { return (dtype >> 8 & 255) / 8; }
 
+// The most elements of a thread times the weight of each in the text of a kernel.
+constexpr size_t kMostText = 128;
 // Registers and code that a step needs, beside an addition.
 int WeightOf(const Step& step, keel_dt from) {
-  constexpr int kLight = 1, kHeavy = 16;
+  constexpr int kLight = 1;
+  const int heavy = from == KEEL_F64 ? 64 : 16;
   const ScalarOp* op = keel::plugin::find_scalar_op(step.op);
-  if (!op) return step.op == "square" || step.op == "clamp" || step.op == "leaky_relu" ? kLight : kHeavy;
+  if (!op) return step.op == "square" || step.op == "clamp" || step.op == "leaky_relu" ? kLight : heavy;
   const bool divides = (op->may_fail & keel::plugin::dtypes_of(from)) || step.op == "mod" || step.op == "rem";
-  return op->op_class == OpClass::kMath || divides ? kHeavy : kLight;
+  return op->op_class == OpClass::kMath || divides ? heavy : kLight;
 }
-// How often the text of an element is repeated: all elements of a thread for a light body.
-size_t CopiesOf(const Body& body) {
-  constexpr int kMost = 64;
-  int weight = 1;
+int WeightOf(const Body& body) {
+  int weight = 0;
   for (const Step& step : body.steps) weight += WeightOf(step, body.dtypes[step.in[step.op == "select"]]);
-  size_t copies = 1;
-  while (static_cast<int>(copies) * 2 * weight <= kMost) copies *= 2;
-  return copies;
+  return std::max(1, weight);
 }
 
 // Writes the kernel of a body: a loop over vectors, and one over the elements that are in none.
@@ -143,11 +142,11 @@ class Writer {
     return all;
   }
 
-  // p0 ... are read, q0 ... written; ones: the operands of which an element serves a whole vector.
+  // p0 ... are read, q0 ... written; one0 ...: an element of the operand serves a whole vector.
   std::string Operands() const {
-    return "  const u64 ones = (u64)args.numbers[3];\n" +
-           ForReads([](const std::string& k, const std::string& s) {
-             return "  const " + s + "* const p" + k + " = operand<const " + s + ">(args, " + k + ");\n";
+    return ForReads([&](const std::string& k, const std::string& s) {
+             return "  const " + s + "* const p" + k + " = operand<const " + s + ">(args, " + k + ");\n" +
+                    (HasOnes() ? "  const bool one" + k + " = args.numbers[3] >> " + k + " & 1;\n" : "");
            }) +
            ForResults([&](const std::string& k, const std::string& s) {
              return "  " + s + "* const q" + k + " = operand<" + s + ">(args, " +
@@ -174,40 +173,61 @@ class Writer {
                                      ExpressionOf(step, body_, in) + ")");
         });
     for (size_t k = 0; k < results.size(); k++)
-      text += "      " + store(std::to_string(k), "Number<" + ResultType(k) + ">::to(" + results[k] + ")") +
+      text += "      " + store(std::to_string(k), "Rounded<" + ResultType(k) + ">::to(" + results[k] + ")") +
               ";\n";
     return text;
   }
 
   // Vectors of a thread are kThreads apart. Beyond the last one it computes its own first one again, for
-  // another thread may store meanwhile.
+  // another thread may store meanwhile. All loads come before what needs them.
   std::string OverVectors(const std::string& n) const {
     const std::string v = std::to_string(vectors_.elements), u = std::to_string(vectors_.of_thread);
-    const std::string all = std::to_string(vectors_.elements * vectors_.of_thread);
+    const bool light =
+        static_cast<size_t>(WeightOf(body_)) * vectors_.elements * vectors_.of_thread <= kMostText;
     const std::string each =
-        "    UNROLL for (int u = 0; u < " + u + "; u++) {\n      const i64 i = first + u * kThreads;\n";
+        "for (int u = 0; u < " + u + "; u++) {\n      const i64 i = first + u * kThreads;\n";
     const auto pack = [&](const char* letter) {
       return [&, letter](const std::string& k, const std::string& s) {
-        return "    Pack<" + s + ", " + all + "> " + letter + k + " = {};\n";
+        return "    Pack<" + s + ", " + v + ", " + u + "> " + letter + k + ";\n";
+      };
+    };
+    const auto turn = [](const char* letter) {
+      return [letter](const std::string& k, const std::string&) {
+        return std::string("      ") + letter + k + ".turn();\n";
       };
     };
     return "  for (i64 first = first_vector<" + u + ">(); first < vectors; first += grid_size() * " + u +
-           ") {\n" + ForReads(pack("x")) + ForResults(pack("y")) + each + "      i64 at[" + n +
-           "];\n      vector_offsets<" + n + ", " + v + ">(space, rank, i < vectors ? i : first, at);\n" +
-           ForReads([&](const std::string& k, const std::string&) {
-             return "      x" + k + ".load<" + v + ">(u, p" + k + " + at[" + k + "], ones >> " + k +
-                    " & 1);\n";
-           }) +
-           "    }\n    UNROLL_BY(" + std::to_string(CopiesOf(body_)) + ") for (int e = 0; e < " + all +
-           "; e++) {\n" +
+           ") {\n" + ForReads(pack("x")) + ForResults(pack("y")) + Ones() + "    UNROLL " + each +
+           "      i64 at[" + n + "];\n      vector_offsets<" + n + ", " + v +
+           ">(space, rank, i < vectors ? i : first, at);\n" + Loads() + "    }\n    " +
+           (light ? "UNROLL" : "NO_UNROLL") + " for (int u = 0; u < " + u + "; u++) {\n" +
+           ForResults(turn("y")) + "      UNROLL for (int e = 0; e < " + v + "; e++) {\n" +
            Statements(
-               [](const std::string& k) { return "x" + k + ".next()"; },
-               [](const std::string& k, const std::string& x) { return "y" + k + ".push(" + x + ")"; }) +
-           "    }\n" + each + "      if (i >= vectors) break;\n" +
-           ForResults([&](const std::string& k, const std::string&) {
-             return "      y" + k + ".store<" + v + ">(u, q" + k + " + i * " + v + ");\n";
+               [&](const std::string& k) {
+                 const std::string e = "x" + k + ".get(e)";
+                 return HasOnes() ? "one" + k + " ? o" + k + " : " + e : e;
+               },
+               [](const std::string& k, const std::string& x) { return "y" + k + ".set(e, " + x + ")"; }) +
+           "      }\n" + ForReads(turn("x")) + "    }\n    UNROLL " + each +
+           "      if (i >= vectors) break;\n" + ForResults([&](const std::string& k, const std::string&) {
+             return "      y" + k + ".store(u, q" + k + " + i * " + v + ");\n";
            }) +
            "    }\n  }\n";
+  }
+  // Of several operands some may have one element for a vector; a thread then has one vector at a time.
+  bool HasOnes() const { return reads_.size() > 1; }
+  std::string Ones() const {
+    if (!HasOnes()) return "";
+    return ForReads(
+        [](const std::string& k, const std::string& s) { return "    " + s + " o" + k + " = {};\n"; });
+  }
+  std::string Loads() const {
+    return ForReads([&](const std::string& k, const std::string&) {
+      const std::string load = "x" + k + ".load(u, p" + k + " + at[" + k + "]);\n";
+      return "      " +
+             (HasOnes() ? "if (one" + k + ") o" + k + " = p" + k + "[at[" + k + "]]; else " : std::string()) +
+             load;
+    });
   }
   std::string OverElements(const std::string& n) const {
     return "  for (i64 i = vectors * " + std::to_string(vectors_.elements) +
@@ -259,14 +279,15 @@ std::string FusedKernel(const std::string& name, const Body& body, const std::ve
   return Writer(body, reads).Kernel(name);
 }
 
-// Of 16 bytes of the widest dtype, or of fewer where several operands need many registers. Two of a single
-// operand, so that enough bytes are on their way.
+// Of 16 bytes of the widest dtype, or of fewer where several operands need many registers or the text of an
+// element is long. Two of a single operand, so that enough bytes are on their way.
 Vectors VectorsOf(const Body& body, const std::vector<uint32_t>& reads) {
   size_t widest = 1;
   for (const auto* values : {&reads, &body.results})
     for (uint32_t v : *values) widest = std::max(widest, BytesOf(body.dtypes[v]));
-  const size_t operands = reads.size() + body.results.size(), bytes = operands > 6 ? 8 : 16;
-  const size_t elements = std::min<size_t>(bytes / widest, operands > 3 ? 8 : 16);
+  const size_t operands = reads.size() + body.results.size();
+  size_t elements = std::min<size_t>((operands > 6 ? 8 : 16) / widest, operands > 3 ? 8 : 16);
+  while (elements > 1 && elements * static_cast<size_t>(WeightOf(body)) > kMostText) elements /= 2;
   return {elements, reads.size() > 1 || elements > 8 ? 1u : 2u};
 }
 

@@ -47,6 +47,9 @@ DEVICE i64 first_vector() {
   return (i64)blockIdx.x * (U * kThreads) + threadIdx.x;
 }
 
+// Of numbers that are not negative: in 32 bits if they fit.
+DEVICE i64 quotient(i64 a, i64 b) { return (a | b) >> 32 ? a / b : (i64)((u32)a / (u32)b); }
+
 // Offsets of element i in N tensors: numbers are the sizes of `rank` dims, then the strides of each tensor. I: what the
 // offsets are counted in. With `dims`, so many are in the numbers, and the element is that of the first `rank`.
 template <int N, class I>

@@ -54,16 +54,6 @@ DEVICE void each_row(i64 rows, i64 threads, F f) {
   }
 }
 
-DEVICE u32 bits_of(f32 x) { return __float_as_uint(x); }
-template <class S>
-DEVICE u32 bits_of(S x) {
-  return x.bits;
-}
-DEVICE void from_bits(u32 bits, f32* x) { *x = __uint_as_float(bits); }
-template <class S>
-DEVICE void from_bits(u32 bits, S* x) {
-  x->bits = (u16)bits;
-}
 // A thread's vectors of a row: W elements each, as far apart as the group is wide. The first kKept stay in registers, the
 // others are read again each time.
 template <class S, int W>
@@ -76,7 +66,7 @@ struct Row {
       : x(row), size(elements), threads((u32)group.size), rank((u32)group.rank()) {
     u32 first = rank * W;
     UNROLL for (int u = 0; u < kKept; u++, first += threads * W)
-      if (first < size) words[u] = load_words(x + first);
+      if (first < size) all[u].load(0, x + first);
   }
   // f(vector, number of its first element)
   template <class F>
@@ -90,22 +80,14 @@ struct Row {
   }
 
  private:
-  // Registers hold elements as memory does. They are OPAQUE, or else the compiler keeps what it computed of them in one pass
-  // for the next, in more registers than there are.
-  static constexpr int kWords = W == 1 ? 1 : 4, kOfWord = W / kWords;
-  typedef Vector<u32, kWords> Words;
-  Words words[kKept] = {};
-  DEVICE Words load_words(const S* from) const {
-    if (W > 1) return load_vector<kWords>((const u32*)from);
-    Words one = {};
-    one.of[0] = bits_of(*from);
-    return one;
-  }
+  // Registers are OPAQUE, or else the compiler keeps what it computed of them in one pass for the next, in more registers than
+  // there are.
+  Pack<S, W, 1> all[kKept];
   DEVICE Vector<S, W> kept(int u) {
-    Vector<S, W> all;
-    UNROLL for (int w = 0; w < kWords; w++) OPAQUE(words[u].of[w]);
-    UNROLL for (int v = 0; v < W; v++) from_bits(words[u].of[v / kOfWord] >> (v % kOfWord * 16), &all.of[v]);
-    return all;
+    Vector<S, W> x;
+    UNROLL for (int w = 0; w < all[u].kWords; w++) OPAQUE(all[u].words[0].of[w]);
+    UNROLL for (int v = 0; v < W; v++) x.of[v] = all[u].get(v);
+    return x;
   }
 };
 

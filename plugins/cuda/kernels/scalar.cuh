@@ -59,9 +59,10 @@ DEVICE u16 half_bits(f32 x) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
 }
-DEVICE u16 brain_bits(f32 x) {
-  u16 bits;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+// Of a pair, for the instruction for one is several times slower: x becomes the upper half, 0 the other one.
+DEVICE u32 brain_pair(f32 x) {
+  u32 bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(x), "f"(0.0f));
   return bits;
 }
 #endif
@@ -83,7 +84,7 @@ template <>
 struct Number<bf16> {
   typedef f32 Compute;
   static DEVICE f32 from(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
-  static DEVICE bf16 to(f32 x) { return {brain_bits(x)}; }
+  static DEVICE bf16 to(f32 x) { return {(u16)(brain_pair(x) >> 16)}; }
 };
 template <>
 struct Number<boolean> {
@@ -93,10 +94,20 @@ struct Number<boolean> {
 };
 template <class S>
 using Compute = typename Number<S>::Compute;
-// The result of an op as an element of S would hold it; integers wrap.
+// The result of an op as an element of S would hold it, and that element; integers wrap.
+template <class S>
+struct Rounded {
+  static DEVICE Compute<S> of(Compute<S> x) { return Number<S>::from(Number<S>::to(x)); }
+  static DEVICE S to(Compute<S> x) { return Number<S>::to(x); }
+};
+template <>
+struct Rounded<bf16> {
+  static DEVICE f32 of(f32 x) { return __uint_as_float(brain_pair(x)); }
+  static DEVICE bf16 to(f32 x) { return {(u16)(__float_as_uint(x) >> 16)}; }
+};
 template <class S, class X>
 DEVICE Compute<S> rounded(X x) {
-  return Number<S>::from(Number<S>::to((Compute<S>)x));
+  return Rounded<S>::of((Compute<S>)x);
 }
 
 // ---- integers: wrap; division truncates, and by zero fails

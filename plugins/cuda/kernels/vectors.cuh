@@ -22,36 +22,74 @@ DEVICE void store_vector(S* to, const Vector<S, V>& x) {
   CHECK_ALIGNED(to, sizeof(Vector<S, V>));
   *(Vector<S, V>*)to = x;
 }
-// N elements of a thread, in registers: a register has no index, so a loop takes the first one and turns the rest.
-template <class S, int N>
+template <int BYTES>
+struct Unsigned {
+  typedef u64 Type;
+};
+template <>
+struct Unsigned<1> {
+  typedef u8 Type;
+};
+template <>
+struct Unsigned<2> {
+  typedef u16 Type;
+};
+template <>
+struct Unsigned<4> {
+  typedef u32 Type;
+};
+// The bytes of an element as the low ones of a number.
+template <class S>
+DEVICE u64 bits_of(const S& x) {
+  typename Unsigned<sizeof(S)>::Type bits;
+  memcpy(&bits, &x, sizeof x);
+  return bits;
+}
+template <class S>
+DEVICE S from_bits(u64 bits) {
+  const auto low = (typename Unsigned<sizeof(S)>::Type)bits;
+  S x;
+  memcpy(&x, &low, sizeof x);
+  return x;
+}
+
+// U vectors of V elements, in registers, as memory has them: what is loaded waits there until the first element is needed, and
+// loads of other operands follow meanwhile. Registers have no index, so a loop takes vector 0, and turns the others.
+template <class S, int V, int U>
 struct Pack {
-  S of[N];
-  // Vector u: V elements from there, or that one V times.
-  template <int V>
-  DEVICE void load(int u, const S* from, bool is_one) {
-    Vector<S, V> x;
-    if (is_one) {
-      const S one = *from;
-      UNROLL for (int v = 0; v < V; v++) x.of[v] = one;
-    } else {
-      x = load_vector<V>(from);
-    }
-    UNROLL for (int v = 0; v < V; v++) of[u * V + v] = x.of[v];
+  static constexpr int kBytes = V * (int)sizeof(S), kWords = kBytes < 4 ? 1 : kBytes / 4, kOfWord = sizeof(S) > 4 ? 1 : 4 / (int)sizeof(S);
+  typedef Vector<u32, kWords> Words;
+  typedef typename Unsigned<kBytes>::Type Small;  // of up to 4 bytes
+  Words words[U] = {};
+
+  DEVICE void load(int u, const S* from) {
+    if (kBytes > 4)
+      words[u] = load_vector<kWords>((const u32*)from);
+    else
+      words[u].of[0] = *(const Small*)from;
   }
-  template <int V>
   DEVICE void store(int u, S* to) const {
-    Vector<S, V> x;
-    UNROLL for (int v = 0; v < V; v++) x.of[v] = of[u * V + v];
-    store_vector<V>(to, x);
+    if (kBytes > 4)
+      store_vector((u32*)to, words[u]);
+    else
+      *(Small*)to = (Small)words[u].of[0];
   }
-  DEVICE S next() {
-    const S first = of[0];
-    push(first);
-    return first;
+  DEVICE void turn() {
+    UNROLL for (int u = 0; u + 1 < U; u++) words[u] = words[u + 1];
+    words[U - 1] = {};
   }
-  DEVICE void push(S last) {
-    UNROLL for (int i = 0; i + 1 < N; i++) of[i] = of[i + 1];
-    of[N - 1] = last;
+  // Element v of vector 0, and, before it is set, of the last one.
+  DEVICE S get(int v) const {
+    if (sizeof(S) == 8) return from_bits<S>(words[0].of[2 * v] | (u64)words[0].of[2 * v + 1] << 32);
+    return from_bits<S>(words[0].of[v / kOfWord] >> (v % kOfWord * 8 * (int)sizeof(S)));
+  }
+  DEVICE void set(int v, S x) {
+    const u64 bits = bits_of(x);
+    u32* all = words[U - 1].of;
+    if (sizeof(S) == 8)
+      all[2 * v] = (u32)bits, all[2 * v + 1] = (u32)(bits >> 32);
+    else
+      all[v / kOfWord] |= (u32)bits << (v % kOfWord * 8 * (int)sizeof(S));
   }
 };
 

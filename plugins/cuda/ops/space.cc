@@ -19,7 +19,8 @@ bool HasVectors(const Strides& strides, uint32_t rank, int64_t elements) {
 // A row that is no multiple of a vector has none, unless it is the only one; others are counted in 32 bits.
 int64_t CountVectors(const keel::plugin::Space& space, int64_t elements) {
   const uint32_t rank = space.rank;
-  if (!rank || elements < 2 || (rank > 1 && (space.sizes[rank - 1] % elements || !space.fits_32_bits())))
+  if (!rank || elements < 2 || (space.tensors.size() == 2 && !space.tensors[0].of[rank - 1]) ||
+      (rank > 1 && (space.sizes[rank - 1] % elements || !space.fits_32_bits())))
     return 0;
   return std::ranges::all_of(space.tensors, [&](const Strides& s) { return HasVectors(s, rank, elements); })
              ? space.count / elements

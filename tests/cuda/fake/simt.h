@@ -95,9 +95,9 @@ inline unsigned short half_bits(float x) {
   const auto units = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
   return static_cast<unsigned short>(sign | (units + (static_cast<unsigned>(exponent + 14) << 10)));
 }
-inline unsigned short brain_bits(float x) {
+inline unsigned brain_pair(float x) {
   const unsigned bits = __float_as_uint(x);
-  return static_cast<unsigned short>(std::isnan(x) ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  return std::isnan(x) ? 0x7fff0000 : (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
 }
 
 // Copies to shared memory (kernels/copies.cuh) are made as late as the thread's waiting allows, and until
