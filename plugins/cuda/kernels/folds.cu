@@ -79,17 +79,26 @@ struct Read<STATE, STATE> {
 template <class S, class OP>
 constexpr int kWide = sizeof(S) > 1 ? 16 / (int)sizeof(S) : sizeof(typename OP::State) > 4 ? 4 : 8;
 
+// A vector on its way.
+template <class X, int W>
+struct Ahead : Pack<X, W, 1> {};
+template <class X>
+struct Ahead<X, 1> {
+  X x = {};
+  DEVICE void load(int, const X* from) { x = *from; }
+  DEVICE X get(int) const { return x; }
+};
 // Folds vectors number `first`, first + step ... before `end`, some of which are on their way: element v into all[v].
 template <int W, class OP, class X, class At>
 DEVICE void fold_vectors(typename OP::State (&all)[W], int first, int end, int step, At at) {
-  constexpr int kAhead = sizeof(X) == 2 ? 2 : 4;
+  constexpr int kAhead = 4;
   NO_UNROLL for (; first < end; first += kAhead * step) {
-    Vector<X, W> x[kAhead] = {};
+    Ahead<X, W> x[kAhead];
     UNROLL for (int a = 0; a < kAhead; a++)
-      if (first + a * step < end) x[a] = load_vector<W>(at(first + a * step));
+      if (first + a * step < end) x[a].load(0, at(first + a * step));
     UNROLL for (int a = 0; a < kAhead; a++)
       if (first + a * step < end)
-        UNROLL for (int v = 0; v < W; v++) all[v] = OP::of(all[v], Read<X, typename OP::State>::of(x[a].of[v]));
+        UNROLL for (int v = 0; v < W; v++) all[v] = OP::of(all[v], Read<X, typename OP::State>::of(x[a].get(v)));
   }
 }
 // Elements of part i, which is the whole line or a part of it.
