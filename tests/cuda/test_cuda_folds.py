@@ -16,7 +16,7 @@ FOLDS = [((3, 31), [1]), ((3, 32), [1]), ((9, 33), [1]), ((70, 64), [1]), ((2, 1
 
 
 def near(dtype):
-    """Numbers near 1, of which products stay finite; integers of all sizes, for they wrap."""
+    """Numbers near 1, whose products stay finite; integers of all sizes, for they wrap."""
     def make(shape):
         x = values(dtype, *shape)
         return (1 + x.astype(np.float64) / 1000).astype(dtype) if dtype in FLOATS else x
@@ -85,3 +85,17 @@ def test_many_rows():
     """Enough for groups of fewer threads than a row has vectors."""
     for shape in ((70000, 24), (700, 200), (3000, 33)):
         same(keel.softmax, values(np.float32, *shape))
+
+
+@pytest.mark.parametrize("size", [64, 65, 80, 128, 1000, 4096, 4104, 9001])
+def test_arguments(size):
+    """By a thread, a warp or a block; equal elements and NaN, the first or the last of them."""
+    for dtype in (np.int8, np.int64, np.float16, np.float32):
+        x = values(dtype, 3, size)
+        x[0, 5] = x[0, size - 3] = x[0].max()
+        if dtype in FLOATS:
+            x[1, 7] = x[1, size - 1] = np.nan
+        for op in (keel.arg_max, keel.arg_min):
+            for last in (False, True):
+                same(lambda a, op=op, last=last: op(a, axis=1, last=last), x)
+                same(lambda a, op=op, last=last: op(a, axis=0, last=last), x.T.copy())

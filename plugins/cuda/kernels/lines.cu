@@ -1,8 +1,11 @@
 // lines.cu: ops along lines x[outer, :, inner]: arg_max, arg_min, cumsum.
+#define LEAST_BLOCKS 4
 #include "args.h"
 #include "scalar.cuh"
 #include "common.cuh"
 #include "numbers.cuh"
+#include "vectors.cuh"
+#include "groups.cuh"
 
 template <class S>
 struct Best {
@@ -18,28 +21,42 @@ DEVICE Best<S> better(Best<S> a, Best<S> b, bool most, bool last) {
   return last == (a.at > b.at) ? a : b;
 }
 
-// Operands x, result. Numbers: lines, size, inner, 1 for arg_max, 1 for the last of equals, threads for a line
-// (1 or a block). ops/lines.cc
+template <class S>
+DEVICE Best<S> from_lane(Best<S> mine, int distance) {
+  return {from_lane(mine.value, distance), from_lane(mine.at, distance)};
+}
+
+// The best of vectors rank, rank + threads ... of a line, several of which are on their way.
+template <class S, int W>
+DEVICE Best<S> best_of(const S* x, i64 size, i64 inner, Group group, bool most, bool last) {
+  constexpr int kAhead = sizeof(S) > 4 ? 2 : 4;  // as registers allow
+  const i64 step = (i64)group.size * W;
+  Best<S> best = {(Compute<S>)0, -1};
+  NO_UNROLL for (i64 first = group.rank() * W; first < size; first += kAhead * step) {
+    Pack<S, W, 1> held[kAhead];
+    UNROLL for (int a = 0; a < kAhead; a++)
+      if (first + a * step < size) held[a].load(0, x + (first + a * step) * inner);
+    UNROLL for (int a = 0; a < kAhead; a++)
+      if (first + a * step < size)
+        UNROLL for (int v = 0; v < W; v++)
+          best = better<S>(best, {Number<S>::from(held[a].get(v)), first + a * step + v}, most, last);
+  }
+  return best;
+}
+// Operands x, result. Numbers: lines, size, inner, 1 for arg_max, 1 for the last of equals, threads for a line, 1 for rows that
+// are multiples of vectors. ops/lines.cc
 template <class S>
 DEVICE void arg(const KeelArgs& args) {
-  __shared__ Best<S> parts[kThreads];
-  const i64 *n = args.numbers, size = n[1], inner = n[2], group = n[5];
+  constexpr int kWide = sizeof(S) == 1 ? 8 : 16 / (int)sizeof(S);
+  const i64 *n = args.numbers, inner = n[2];
   const bool most = n[3] != 0, last = n[4] != 0;
-  const unsigned thread = threadIdx.x;
-  const i64 first = group == 1 ? first_element() : (i64)blockIdx.x, step = group == 1 ? grid_size() : gridDim.x;
-  for (i64 line = first; line < n[0]; line += step) {
-    const S* x = operand<const S>(args, 0) + line / inner * size * inner + line % inner;
-    Best<S> best = {(Compute<S>)0, -1};
-    for (i64 k = group == 1 ? 0 : thread; k < size; k += group)
-      best = better<S>(best, {Number<S>::from(x[k * inner]), k}, most, last);
-    for (unsigned half = (unsigned)group / 2; half > 0; half /= 2) {
-      parts[thread] = best;
-      __syncthreads();
-      if (thread < half) best = better<S>(best, parts[thread + half], most, last);
-      __syncthreads();
-    }
-    if (group == 1 || thread == 0) operand<i64>(args, 1)[line] = best.at;
-  }
+  each_row(n[0], n[5], [&](i64 line, Group group) {
+    const i64 size = line < n[0] ? n[1] : 0, outer = quotient(line, inner);
+    const S* x = operand<const S>(args, 0) + (outer * n[1] - outer) * inner + line;
+    Best<S> best = n[6] ? best_of<S, kWide>(x, size, inner, group, most, last) : best_of<S, 1>(x, size, inner, group, most, last);
+    best = group.combine(best, [&](Best<S> a, Best<S> b) { return better<S>(a, b, most, last); });
+    if (group.rank() == 0 && line < n[0]) operand<i64>(args, 1)[line] = best.at;
+  });
 }
 
 DEVICE f32 sum_of(f32 a, f32 b) { return a + b; }

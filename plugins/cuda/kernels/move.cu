@@ -1,17 +1,64 @@
 // move.cu: ops that move elements, by their width. KEEL_WIDTH is a list of widths, for the instances.
+#define LEAST_BLOCKS 4
 #include "args.h"
 #include "scalar.cuh"
 #include "common.cuh"
+#include "vectors.cuh"
 
-// Numbers: count, rank, start in x, start in y, sizes, strides of x, strides of y. ops/copy.cc
+// Numbers: count, rank, start in x, start in y, 1 if 32 bits are enough for offsets, sizes, strides of x, strides of y. A thread
+// has several elements on their way. ops/copy.cc
+template <class T, class I>
+DEVICE void copy(const KeelArgs& args) {
+  constexpr int kEach = 4;
+  const T* x = operand<const T>(args, 0) + args.numbers[2];
+  T* y = operand<T>(args, 1) + args.numbers[3];
+  const i64 count = args.numbers[0];
+  for (i64 first = first_vector<kEach>(); first < count; first += grid_size() * kEach) {
+    T held[kEach] = {};
+    i64 at[kEach][2];
+    UNROLL for (int e = 0; e < kEach; e++) {
+      const i64 i = first + e * kThreads;
+      if (i >= count) continue;
+      find_offsets<2>(args.numbers + 5, (int)args.numbers[1], (I)i, at[e]);
+      held[e] = x[at[e][0]];
+    }
+    UNROLL for (int e = 0; e < kEach; e++)
+      if (first + e * kThreads < count) y[at[e][1]] = held[e];
+  }
+}
 template <class T>
 DEVICE void copy(const KeelArgs& args) {
-  const T* x = operand<const T>(args, 0);
-  T* y = operand<T>(args, 1);
-  for (i64 i = first_element(); i < args.numbers[0]; i += grid_size()) {
+  args.numbers[4] ? copy<T, u32>(args) : copy<T, i64>(args);
+}
+
+// Tiles of matrices x[columns][rows] and y[rows][columns], through shared memory, so that both are read and written along
+// rows of memory. Numbers: matrices, rows, columns, distance of columns in x, of rows in y, start in x, start in y, rank of
+// the other dims, their sizes, strides of x, strides of y. ops/copy.cc
+template <class T>
+DEVICE void transpose(const KeelArgs& args) {
+  constexpr int kTile = sizeof(T) < 4 ? 64 : 32, kEach = kTile * kTile / kThreads, kApart = kThreads / kTile;
+  __shared__ T tile[kTile][kTile + 1];
+  const i64 *n = args.numbers, rows = n[1], columns = n[2];
+  const u32 down = (u32)((rows + kTile - 1) / kTile), across = (u32)((columns + kTile - 1) / kTile);
+  const int along = (int)threadIdx.x % kTile, line = (int)threadIdx.x / kTile;
+  for (i64 item = blockIdx.x; item < n[0] * down * across; item += gridDim.x) {
+    const i64 matrix = item / down / across;
+    const u32 place = (u32)(item - matrix * down * across);
+    const i64 row = (i64)(place % down) * kTile, column = (i64)(place / down) * kTile;
     i64 at[2];
-    find_offsets<2>(args.numbers + 4, (int)args.numbers[1], i, at);
-    y[args.numbers[3] + at[1]] = x[args.numbers[2] + at[0]];
+    find_offsets<2>(n + 8, (int)n[7], matrix, at);
+    const T* x = operand<const T>(args, 0) + n[5] + at[0] + row + along;
+    T* y = operand<T>(args, 1) + n[6] + at[1] + column + along;
+    UNROLL for (int e = 0; e < kEach; e++) {
+      const i64 c = column + line + e * kApart;
+      if (row + along < rows && c < columns) tile[line + e * kApart][along] = x[c * n[3]];
+    }
+    __syncthreads();
+    UNROLL for (int e = 0; e < kEach; e++) {
+      const i64 r = row + line + e * kApart;
+      if (column + along < columns && r < rows) y[r * n[4]] = tile[along][line + e * kApart];
+    }
+    __syncthreads();
   }
 }
 
@@ -41,10 +88,13 @@ DEVICE bool is_out(const KeelArgs& args, i64 index, i64 bound) {
 template <class T>
 DEVICE void gather(const KeelArgs& args) {
   const i64 size = args.numbers[2], picked = args.numbers[3], inner = args.numbers[4];
+  const T* x = operand<const T>(args, 0);
+  T* y = operand<T>(args, 2);
   for (i64 j = first_element(); j < args.numbers[0]; j += grid_size()) {
-    const i64 row = j / inner, index = index_at(args, args.numbers[1], row % picked);
+    const i64 row = quotient(j, inner), batch = quotient(row, picked);
+    const i64 index = index_at(args, args.numbers[1], row - batch * picked);
     if (is_out(args, index, size)) continue;
-    operand<T>(args, 2)[j] = operand<const T>(args, 0)[(row / picked * size + index) * inner + j % inner];
+    y[j] = x[(batch * size + index) * inner + j - row * inner];
   }
 }
 
@@ -84,8 +134,13 @@ DEVICE void gather_nd(const KeelArgs& args) {
   }
 }
 
+typedef Vector<u32, 4> Wide;
+KERNEL(copy_b128) { copy<Wide>(args); }
+KERNEL(gather_b128) { gather<Wide>(args); }
+
 #define WIDTH(T, name)                                            \
   KERNEL(copy_##name) { copy<T>(args); }                          \
+  BLOCK_KERNEL(transpose_##name) { transpose<T>(args); }          \
   KERNEL(triangle_##name) { triangle<T>(args); }                  \
   KERNEL(gather_##name) { gather<T>(args); }                      \
   KERNEL(gather_elements_##name) { gather_elements<T>(args); }    \

@@ -1,4 +1,6 @@
 // copy.cc: ops that move elements: a strided copy from the operand to the result, or several.
+#include <optional>
+
 #include "sdk/plugin/views.h"
 
 #include "op.h"
@@ -22,15 +24,79 @@ struct Copies {
     }
     sizes.push_back(size), of_x.push_back(x), of_y.push_back(y);
   }
-  std::vector<int64_t> Numbers() const {
-    std::vector<int64_t> numbers = {count, static_cast<int64_t>(sizes.size()), x_start, y_start};
-    for (const auto* each : {&sizes, &of_x, &of_y}) numbers.insert(numbers.end(), each->begin(), each->end());
+  // Of elements of `factor` as many bytes, which is 1 unless WideFactor says so.
+  std::vector<int64_t> Numbers(int64_t factor) const {
+    std::vector<int64_t> numbers = {count / factor, static_cast<int64_t>(sizes.size()), x_start / factor,
+                                    y_start / factor, Fits32Bits()};
+    numbers.insert(numbers.end(), sizes.begin(), sizes.end());
+    if (!sizes.empty()) numbers.back() /= factor;
+    for (const auto* of : {&of_x, &of_y})
+      for (size_t d = 0; d < of->size(); d++)
+        numbers.push_back(d + 1 < of->size() ? (*of)[d] / factor : (*of)[d]);
     return numbers;
+  }
+  // Whether `factor` elements of the last dim are adjacent in x and y, and begin at multiples of their size.
+  bool AreWide(int64_t factor) const {
+    if (sizes.empty() || of_x.back() != 1 || of_y.back() != 1) return false;
+    int64_t rest = sizes.back() % factor | x_start % factor | y_start % factor;
+    for (size_t d = 0; d + 1 < sizes.size(); d++) rest |= of_x[d] % factor | of_y[d] % factor;
+    return rest == 0;
+  }
+  int64_t WideFactor(int64_t bytes) const {
+    int64_t factor = 16 / bytes;
+    while (factor > 1 && !AreWide(factor)) factor /= 2;
+    return factor;
+  }
+
+ private:
+  bool Fits32Bits() const {
+    int64_t most_x = count, most_y = count;
+    for (size_t d = 0; d < sizes.size(); d++) {
+      if (of_x[d] < 0 || of_y[d] < 0) return false;
+      most_x += (sizes[d] - 1) * of_x[d], most_y += (sizes[d] - 1) * of_y[d];
+    }
+    return std::max(most_x, most_y) <= INT32_MAX;
   }
 };
 
+// The dim that is adjacent in x, where another one is in y, and both are large enough for tiles.
+// kernels/move.cu
+std::optional<size_t> TransposedDim(const Copies& copies) {
+  constexpr int64_t kFew = 8;
+  const size_t rank = copies.sizes.size();
+  if (rank < 2 || copies.of_y.back() != 1 || copies.of_x.back() == 1 || copies.sizes.back() < kFew)
+    return std::nullopt;
+  for (size_t d = 0; d + 1 < rank; d++)
+    if (copies.of_x[d] == 1 && copies.sizes[d] >= kFew) return d;
+  return std::nullopt;
+}
+void EncodeTranspose(Op& op, uint32_t from, uint32_t to, const keel_tensor& like, Copies copies, size_t dim) {
+  const int64_t tile = like.dtype.bits < 32 ? 64 : 32, rows = copies.sizes[dim],
+                columns = copies.sizes.back();
+  std::vector<int64_t> numbers = {copies.count / rows / columns,
+                                  rows,
+                                  columns,
+                                  copies.of_x.back(),
+                                  copies.of_y[dim],
+                                  copies.x_start,
+                                  copies.y_start,
+                                  static_cast<int64_t>(copies.sizes.size()) - 2};
+  for (auto* each : {&copies.sizes, &copies.of_x, &copies.of_y}) {
+    each->pop_back();
+    each->erase(each->begin() + static_cast<int64_t>(dim));
+    numbers.insert(numbers.end(), each->begin(), each->end());
+  }
+  op.Add("move", "transpose_" + Width(like),
+         Blocks(numbers[0] * CeilDiv(rows, tile) * CeilDiv(columns, tile), 1), {from, to}, numbers);
+}
+
 void Encode(Op& op, uint32_t from, uint32_t to, const keel_tensor& like, const Copies& copies) {
-  op.Add("move", "copy_" + Width(like), Blocks(copies.count), {from, to}, copies.Numbers());
+  constexpr int64_t kEach = 4;  // elements of a thread
+  if (const std::optional<size_t> dim = TransposedDim(copies); dim && copies.count)
+    return EncodeTranspose(op, from, to, like, copies, *dim);
+  const int64_t factor = copies.WideFactor(like.dtype.bits / 8);
+  op.Add("move", "copy_b" + std::to_string(like.dtype.bits * factor),
+         Blocks(copies.count / factor, kThreads * kEach), {from, to}, copies.Numbers(factor));
 }
 template <View (*VIEW)(keel::plugin::Node&)>
 void Copy(Op& op) {

@@ -12,9 +12,12 @@ void Encode(Op& op, const char* kernel, const std::vector<int64_t>& more) {
 }
 
 void Gather(Op& op) {
-  const keel_tensor index = op.In(1);
-  const Lines lines(op.In(0), op.Int("axis"));
-  Encode(op, "gather_", {lines.size, keel_count(&index), lines.inner});
+  const keel_tensor x = op.In(0), index = op.In(1), y = op.Out(0);
+  const Lines lines(x, op.Int("axis"));
+  int64_t bits = x.dtype.bits, inner = lines.inner, count = keel_count(&y);
+  for (; bits < 128 && inner % 2 == 0; bits *= 2) inner /= 2, count /= 2;  // rows as fewer, wider elements
+  op.Add("move", "gather_b" + std::to_string(bits), Blocks(count), {0, 1, op.Result()},
+         {count, index.dtype.bits / 8, lines.size, keel_count(&index), inner});
 }
 
 void GatherElements(Op& op) {

@@ -5,16 +5,22 @@
 namespace keel_cuda {
 namespace {
 
-constexpr int64_t kFewElements = 64;  // of a line: a thread looks at them
+// Threads for a line: one for a few elements, a warp, or a block.
+int64_t GroupFor(const Lines& lines) {
+  constexpr int64_t kFew = 64, kMedium = 4096;
+  return lines.size <= kFew ? 1 : lines.size <= kMedium ? kWarp : kThreads;
+}
 
 void Arg(Op& op) {
   const keel_tensor x = op.In(0);
   const std::string name = op.host->node_op(op.node);
   const Lines lines(x, op.Int("axis"));
-  const int64_t count = lines.outer * lines.inner, group = lines.size <= kFewElements ? 1 : kThreads;
+  const int64_t count = lines.outer * lines.inner, group = GroupFor(lines);
+  const bool wide = group > 1 && lines.inner == 1 && lines.size * (x.dtype.bits / 8) % 16 == 0;
   if (!lines.size && count) op.work.fails = name + ": the dim has no elements";
-  op.Add("lines", "arg_" + NameOf(keel::plugin::dtype_of(x)), Blocks(count, group == 1 ? kThreads : 1),
-         {0, op.Result()}, {count, lines.size, lines.inner, name == "arg_max", op.Int("last") != 0, group});
+  op.Add("lines", "arg_" + NameOf(keel::plugin::dtype_of(x)), Blocks(count, kThreads / group),
+         {0, op.Result()},
+         {count, lines.size, lines.inner, name == "arg_max", op.Int("last") != 0, group, wide});
 }
 
 void Cumsum(Op& op) {
