@@ -9,7 +9,8 @@ import keel
 pytestmark = pytest.mark.usefixtures("cuda")
 SIGNS = list(itertools.product((np.int8, np.uint8), repeat=2))
 SHAPES = [((3, 5), (5, 4)), ((1, 768), (768, 70)), ((100, 71), (71, 33)), ((97, 1), (1, 17)), ((64, 64), (64, 128)), ((2, 40, 50), (50, 60)),
-          ((3, 1, 20, 30), (2, 30, 40)), ((2, 3, 17, 19), (1, 3, 19, 23)), ((4, 1, 70, 33), (5, 33, 66)), ((0, 5), (5, 4)), ((3, 0), (0, 4)), ((4, 5), (5, 0))]
+          ((3, 1, 20, 30), (2, 30, 40)), ((2, 3, 17, 19), (1, 3, 19, 23)), ((4, 1, 70, 33), (5, 33, 66)),
+          ((65, 144), (144, 72)), ((1, 40), (40, 1)), ((130, 16), (16, 68)), ((0, 5), (5, 4)), ((3, 0), (0, 4)), ((4, 5), (5, 0))]
 ZEROS = {"none": lambda a, b: (None, None), "a": lambda a, b: ((), None), "b": lambda a, b: (None, ()), "numbers": lambda a, b: ((), (1,)),
          "rows and columns": lambda a, b: ((*a[:-1], 1), b[-1:]), "elements": lambda a, b: (a[-1:], b), "batches": lambda a, b: ((*a[:-2], 1, 1), (*b[:-2], 1, b[-1]))}
 
@@ -37,6 +38,14 @@ def test_products(signs, left, right, zeros):
     za, zb = (None if s is None else drawn(rng, x.dtype, s) for s, x in zip(ZEROS[zeros](left, right), (a, b)))
     got = product(a, b, za, zb)
     assert got.dtype == np.int32 and np.array_equal(got, wanted(a, b, za, zb))
+
+
+@pytest.mark.parametrize("first", [1, 4, 16])
+def test_misaligned_views(first):
+    flat = drawn(np.random.default_rng(3), np.uint8, 16 + 70 * 80)
+    x = keel.reshape(keel.slice(keel.array(flat), stop=[first + 70 * 80], start=[first]), [70, 80])
+    a = flat[first:first + 70 * 80].reshape(70, 80)
+    assert np.array_equal(keel.matmul_integer(x, keel.reshape(x, [80, 70])).numpy(), wanted(a, a.reshape(80, 70), None, None))
 
 
 def test_sums_wrap():

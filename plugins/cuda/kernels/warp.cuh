@@ -5,6 +5,8 @@
 #ifndef KEEL_PLUGINS_CUDA_WARP_CUH
 #define KEEL_PLUGINS_CUDA_WARP_CUH
 
+DEVICE int lane_of_thread() { return (int)threadIdx.x % 32; }
+
 #if defined(__CUDACC__)
 template <class T>
 struct Halves;  // two elements in 32 bits, the first one low
@@ -53,6 +55,17 @@ DEVICE void load_matrices_transposed(u32* out, const void* row) {
                : "r"(shared_address(row))
                : "memory");
 }
+
+// The same for bytes: c += a b in i32; a 16 x 32, b 32 x 8. A word holds four, so that elements are at 4t to 4t + 3.
+DEVICE void multiply_bytes(i32* c, const u32* a, u32 b0, u32 b1) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+// The sum of four signed bytes, and x.
+DEVICE i32 add_bytes(u32 word, i32 x) { return __dp4a((i32)word, 0x01010101, x); }
+// Bytes 0 to 3 of low and 4 to 7 of high, by the digits of `places`.
+DEVICE u32 choose_bytes(u32 low, u32 high, u32 places) { return __byte_perm(low, high, places); }
 
 // 2^x, the result 0 where it would be denormal: an error of 2 in the last place.
 DEVICE f32 power_of_2(f32 x) {

@@ -61,5 +61,34 @@ inline void simt_load_matrices(u32* out, const void* row, bool transposed) {
 inline void load_matrices(u32* out, const void* row) { simt_load_matrices(out, row, false); }
 inline void load_matrices_transposed(u32* out, const void* row) { simt_load_matrices(out, row, true); }
 
+struct SimtBytes {
+  u32 a[4], b[2];
+};
+inline void multiply_bytes(i32* c, const u32* a, u32 b0, u32 b1) {
+  SimtBytes mine = {{}, {b0, b1}};
+  std::memcpy(mine.a, a, sizeof mine.a);
+  const SimtBytes* all = simt_of_warp(mine);
+  const unsigned g = simt_lane() / 4, t = simt_lane() % 4;
+  const auto byte = [](u32 word, unsigned i) { return static_cast<i8>(word >> i * 8); };
+  for (unsigned i = 0; i < 4; i++) {
+    const unsigned row = g + i / 2 * 8, column = 2 * t + i % 2;
+    for (unsigned k = 0; k < 32; k++) {
+      const SimtBytes &left = all[row % 8 * 4 + k % 16 / 4], &right = all[column * 4 + k % 16 / 4];
+      const i32 term = byte(left.a[row / 8 + k / 16 * 2], k % 4) * byte(right.b[k / 16], k % 4);
+      c[i] = static_cast<i32>(static_cast<u32>(c[i]) + static_cast<u32>(term));
+    }
+  }
+}
+inline i32 add_bytes(u32 word, i32 x) {
+  for (int i = 0; i < 4; i++) x += static_cast<i8>(word >> i * 8);
+  return x;
+}
+inline u32 choose_bytes(u32 low, u32 high, u32 places) {
+  const u64 all = (u64{high} << 32) | low;
+  u32 word = 0;
+  for (int i = 0; i < 4; i++) word |= static_cast<u32>(all >> (places >> i * 4 & 7) * 8 & 255) << i * 8;
+  return word;
+}
+
 inline f32 power_of_2(f32 x) { return x < -126 ? 0.0f : std::exp2(x); }
 inline f32 of_lane_xor(f32 mine, unsigned mask) { return simt_of_warp(mine)[simt_lane() ^ mask]; }
