@@ -85,7 +85,7 @@ struct Matrix {
   }
 };
 
-// The vectors' elements of a step, in shared memory: read once by a block, whatever their strides. Two steps take turns.
+// The vectors' elements of a step, in shared memory: read once by a block, at any strides. Two steps take turns.
 template <class F, class S, int R>
 struct Vectors {
   static constexpr int kAll = R * F::kStep, kLoads = (kAll + kThreads - 1) / kThreads, kRows = kThreads / F::kStep;

@@ -98,7 +98,7 @@ struct Chunk {
   static DEVICE int column_at() { return (int)threadIdx.x % 128 / 8 * 4; }
 
   DEVICE u32 flip(const Side& s) const { return s.flip ? 0 : 0x80808080u; }  // u8 less 128 is i8
-  // Bytes from `at` on, of which the first `n` exist.
+  // Bytes from `at` on; the first `n` exist.
   static DEVICE u32 word(const u8* at, i64 n, bool aligned, u32 flip) {
     if (n >= 4 && aligned) return *(const u32*)at ^ flip;
     u32 all = 0;

@@ -25,6 +25,7 @@ Impls MatmulImpls();
 Impls AttentionImpls();
 Impls GemvImpls();
 Impls Int8Impls();
+Impls BlocksImpls();
 Impls LineImpls();
 Impls ScatterImpls();
 Impls PoolImpls();
