@@ -60,7 +60,8 @@ keel_rc AddRelays(keel_queue q, std::vector<RecordedLaunch>& launches, uint16_t 
     const auto before = offsets.begin() + static_cast<ptrdiff_t>(i);
     // A feed is copied for its first product only.
     const bool again = !is_written && std::find(offsets.begin(), before, offsets[i]) != before;
-    all[i].launch->relays[all[i].use] = {out->memory + offsets[i], again || all[i].IsScratch() ? nullptr : copy};
+    all[i].launch->relays[all[i].use] = {out->memory + offsets[i],
+                                         again || all[i].IsScratch() ? nullptr : copy};
   }
   return KEEL_OK;
 }

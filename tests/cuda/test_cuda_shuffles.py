@@ -2,7 +2,7 @@
 import pytest
 from cuda_build import FAKE, HERE
 
-pytestmark = pytest.mark.usefixtures("loaded")
+pytestmark = pytest.mark.usefixtures("fake")
 KERNELS = HERE.parents[1] / "plugins" / "cuda" / "kernels"
 # Runs the body with 64 threads in one block: y is 64 zeros at first.
 RUN = """

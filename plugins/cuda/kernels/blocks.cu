@@ -101,7 +101,7 @@ DEVICE void blocks(const KeelArgs& args) {
     }
     UNROLL for (int o = 0; o < kOuts; o++)
       UNROLL for (int r = 0; r < R; r++) {
-        UNROLL for (int mask = 16; mask > 0; mask /= 2) sums[o][r] += exchange(sums[o][r], mask);
+        UNROLL for (int mask = 16; mask > 0; mask /= 2) sums[o][r] += of_lane_xor(sums[o][r], mask);
         if (lane == 0 && out0 + o < p.outs && vector0 + r < p.vectors)
           operand<S>(args, 3)[(vector0 + r) * p.outs + out0 + o] = Number<S>::to(sums[o][r]);
       }

@@ -6,6 +6,7 @@
 #define KEEL_PLUGINS_CUDA_WARP_CUH
 
 DEVICE int lane_of_thread() { return (int)threadIdx.x % 32; }
+DEVICE f32 of_lane_xor(f32 mine, int mask) { return __shfl_xor_sync(0xffffffffu, mine, mask); }
 
 #if defined(__CUDACC__)
 template <class T>
@@ -73,7 +74,6 @@ DEVICE f32 power_of_2(f32 x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-DEVICE f32 of_lane_xor(f32 mine, int mask) { return __shfl_xor_sync(0xffffffffu, mine, mask); }
 #else
 #include "simt_warp.h"
 #endif

@@ -42,7 +42,7 @@ void LargeLinear(Op& op) { EncodeLarge(op, LinearOf(op), false, false); }
 template <void (*FILL)(Op&)>
 keel_impl LargeRow(const char* op) {
   keel_impl row = Row<FILL>(op, kFloatTypes, "cuBLASLt");
-  row.priority = 1;
+  row.priority = kLibraryPriority;
   return row;
 }
 

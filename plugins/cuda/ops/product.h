@@ -5,6 +5,8 @@
 
 namespace keel_cuda {
 
+constexpr int32_t kLibraryPriority = 2;  // of products by cuBLASLt; own tiles have 0
+
 // c[rows, columns] = a[rows, inner] b[inner, columns] + bias[columns] for each batch; strides of the
 // matrices.
 struct Product {

@@ -56,9 +56,9 @@ inline T __shfl_down_sync(unsigned mask, T value, unsigned distance) {
   if ((reinterpret_cast<uintptr_t>(address)) % (bytes)) keel_simt->complain("a vector is not aligned")
 
 // Of C's functions, which are at hand without std::, a call with a float would choose the one of doubles.
-using std::ceil, std::copysign, std::cos, std::erf, std::erfc, std::exp, std::exp2, std::expm1, std::fabs, std::floor, std::fma,
-    std::fmax, std::fmin, std::fmod, std::isfinite, std::isinf, std::isnan, std::log, std::log1p, std::pow, std::rint, std::sin,
-    std::sqrt, std::tanh, std::trunc;
+using std::ceil, std::copysign, std::cos, std::erf, std::erfc, std::exp, std::exp2, std::expm1, std::fabs,
+    std::floor, std::fma, std::fmax, std::fmin, std::fmod, std::isfinite, std::isinf, std::isnan, std::log,
+    std::log1p, std::pow, std::rint, std::sin, std::sqrt, std::tanh, std::trunc;
 
 template <class To, class From>
 inline To simt_bits(From from) {

@@ -91,4 +91,3 @@ inline u32 choose_bytes(u32 low, u32 high, u32 places) {
 }
 
 inline f32 power_of_2(f32 x) { return x < -126 ? 0.0f : std::exp2(x); }
-inline f32 of_lane_xor(f32 mine, unsigned mask) { return simt_of_warp(mine)[simt_lane() ^ mask]; }
