@@ -90,7 +90,7 @@ struct BlasProduct final : LibraryCall {
   Layout b, a, c;  // in the order of cuBLASLt's operands
   cublasLtMatmulAlgo_t algorithm{};
   uint64_t workspace = 0;
-  bool is_double = false, has_bias = false;
+  bool is_double = false, has_bias = false, has_matrix = false;
 
   keel_rc Encode(keel_queue q, const Addresses& at) override;
 };
@@ -185,18 +185,20 @@ keel_rc TakeWorkspace(keel_dev d, const BlasProduct& p) {
   return KEEL_OK;
 }
 
-std::array<uint64_t, 4> BytesOf(const ProductShape& s) {
+LibraryCall::Addresses BytesOf(const ProductShape& s) {
   const auto bytes = [&](int64_t stride, int64_t one) {
     return static_cast<uint64_t>((s.batches - 1) * stride + one) * (s.dtype >> 8 & 255) / 8;
   };
-  return {bytes(s.a_stride, s.rows * s.inner), bytes(s.b_stride, s.inner * s.columns),
-          bytes(s.rows * s.columns, s.rows * s.columns), bytes(0, s.bias ? s.columns : 0)};
+  const uint64_t c = bytes(s.rows * s.columns, s.rows * s.columns);
+  return {bytes(s.a_stride, s.rows * s.inner), bytes(s.b_stride, s.inner * s.columns), c,
+          s.bias ? bytes(0, s.columns) : c, c};
 }
 
 keel_rc MakeProduct(keel_dev d, const ProductShape& s, std::shared_ptr<BlasProduct>* out) {
   auto p = std::make_shared<BlasProduct>();
   p->is_double = s.dtype == KEEL_F64;
   p->has_bias = s.bias;
+  p->has_matrix = s.matrix;
   p->bytes = BytesOf(s);
   if (keel_rc rc = MakeDesc(d, s, &p->desc)) return rc;
   if (keel_rc rc =
@@ -215,9 +217,11 @@ keel_rc MakeProduct(keel_dev d, const ProductShape& s, std::shared_ptr<BlasProdu
 
 }  // namespace
 
+bool HasBlas() { return blas().why.empty(); }
+
 keel_rc FindProduct(keel_dev d, const ProductShape& shape, std::shared_ptr<LibraryCall>* out) {
   out->reset();
-  if (!blas().why.empty()) return KEEL_OK;
+  if (!HasBlas()) return KEEL_OK;
   std::lock_guard lock(d->loading);
   if (keel_rc rc = OpenState(d)) return rc;
   auto& products = d->blas->products;
@@ -232,17 +236,19 @@ keel_rc FindProduct(keel_dev d, const ProductShape& shape, std::shared_ptr<Libra
 // The encoder holds the queue's lock, so the address of the bias may be set in the shared descriptor.
 keel_rc BlasProduct::Encode(keel_queue q, const Addresses& at) {
   keel_dev d = q->device;
-  const auto [at_a, at_b, at_c, at_bias] = at;
+  const auto [at_a, at_b, at_c, at_bias, at_last] = at;
   if (has_bias)
     BLAS_TRY(d, cublasLtMatmulDescSetAttribute, desc.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &at_bias,
              sizeof at_bias);
-  const float one = 1, zero = 0;
-  const double one_double = 1, zero_double = 0;
-  const void* alpha = is_double ? static_cast<const void*>(&one_double) : &one;
-  const void* beta = is_double ? static_cast<const void*>(&zero_double) : &zero;
+  const uint64_t added = !has_matrix ? at_c : has_bias ? at_last : at_bias;
+  const std::array<float, 2> factors = {1, has_matrix ? 1.0F : 0};  // of the product, and of the matrix
+  const std::array<double, 2> doubles = {factors[0], factors[1]};
+  const auto factor = [&](size_t i) {
+    return is_double ? static_cast<const void*>(&doubles[i]) : &factors[i];
+  };
   const auto pointer = [](uint64_t address) { return reinterpret_cast<void*>(address); };
-  BLAS_TRY(d, cublasLtMatmul, d->blas->handle, desc.get(), alpha, pointer(at_b), b.get(), pointer(at_a),
-           a.get(), beta, pointer(at_c), c.get(), pointer(at_c), c.get(), &algorithm,
+  BLAS_TRY(d, cublasLtMatmul, d->blas->handle, desc.get(), factor(0), pointer(at_b), b.get(), pointer(at_a),
+           a.get(), factor(1), pointer(added), c.get(), pointer(at_c), c.get(), &algorithm,
            pointer(d->blas->workspace), workspace, q->stream);
   return KEEL_OK;
 }

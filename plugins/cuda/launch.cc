@@ -94,8 +94,8 @@ keel_rc TryProduct(keel_queue q, const Work& work, const From& from, bool* done)
   const std::vector<uint32_t>& uses = work.steps[0].uses;
   LibraryCall::Addresses at{};
   for (size_t i = 0; i < uses.size(); i++) at[i] = from.Address(uses[i]);
-  *done = (at[0] | at[1] | at[2] | at[3]) % LibraryCall::kAlignment == 0;
-  if (!*done) return KEEL_OK;
+  *done = std::ranges::none_of(at, [](uint64_t address) { return address % LibraryCall::kAlignment; });
+  if (!*done) return work.steps[0].kernel ? KEEL_OK : KEEL_UNIMPLEMENTED;
   for (size_t i = 0; i < uses.size(); i++)
     if (keel_rc rc = from.Relay(q, i, &at[i])) return rc;
   if (keel_rc rc = work.product->Encode(q, at)) return rc;

@@ -30,7 +30,8 @@ struct MemoryFree {
 // State of a launch, read-only after prepare.
 struct Work {
   std::vector<Step> steps;  // none: nothing to do
-  // Instead of the steps, with the operands of the first one, if these are aligned.
+  // Instead of the steps, with the operands of the first one, if these are aligned. If they are not and that
+  // step has no kernel, the launch is KEEL_UNIMPLEMENTED.
   std::shared_ptr<LibraryCall> product;
   std::vector<Step> mends;                          // that follow it
   std::unique_ptr<keel_memory, MemoryFree> memory;  // that kernels read, at an address in `numbers`
@@ -54,7 +55,8 @@ struct RecordedLaunch {
   uint32_t fault;   // keel_call.fault
   uint32_t inputs;  // keel_call.n_in
   std::vector<Place> places;
-  std::array<Relay, 4> relays;  // of a product, by operand of its first step (relay.h)
+  std::array<Relay, LibraryCall::kMostOperands>
+      relays;  // of a product, by operand of its first step (relay.h)
 };
 struct RecordedLaunches {
   std::vector<uint64_t> table;  // of record_begin

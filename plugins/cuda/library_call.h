@@ -9,10 +9,11 @@
 namespace keel_cuda {
 
 struct LibraryCall {
-  using Addresses = std::array<uint64_t, 4>;
-  static constexpr uint64_t kAlignment = 16;  // of all operands, in bytes
-  static constexpr size_t kResult = 2;        // the operand that it writes
-  std::array<uint64_t, 4> bytes{};            // of the operands
+  static constexpr size_t kMostOperands = 5;
+  using Addresses = std::array<uint64_t, kMostOperands>;
+  static constexpr uint64_t kAlignment = 16;    // of all operands, in bytes
+  static constexpr size_t kResult = 2;          // the operand that it writes
+  std::array<uint64_t, kMostOperands> bytes{};  // of the operands
   virtual ~LibraryCall() = default;
   // In a stream capture the graph keeps the addresses.
   virtual keel_rc Encode(keel_queue q, const Addresses& at) = 0;

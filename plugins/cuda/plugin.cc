@@ -21,10 +21,10 @@ keel_rc Info(const keel_host*, uint32_t i, keel_device_info* out) {
 const Impls& AllImpls() {
   static const Impls impls = [] {
     Impls all;
-    for (auto family : {ElementwiseImpls(), FusedImpls(), CopyImpls(), GatherImpls(), NumberImpls(),
-                        ReduceImpls(), MatmulImpls(), GemvImpls(), Int8Impls(), BlocksImpls(),
-                        AttentionImpls(), LineImpls(), ScatterImpls(), PoolImpls(), ConvImpls(), SortImpls(),
-                        NormImpls(), StorageImpls(), SuppressImpls()})
+    for (auto family : {ElementwiseImpls(), FusedImpls(),     CopyImpls(), GatherImpls(),   NumberImpls(),
+                        ReduceImpls(),      MatmulImpls(),    GemvImpls(), EpilogueImpls(), Int8Impls(),
+                        BlocksImpls(),      AttentionImpls(), LineImpls(), ScatterImpls(),  PoolImpls(),
+                        ConvImpls(),        SortImpls(),      NormImpls(), StorageImpls(),  SuppressImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();

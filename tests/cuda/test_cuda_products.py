@@ -126,3 +126,66 @@ print(abs(got - exact).max() < 1e-5, abs(got - tf32).max() < 1e-5, abs(half - ex
 @pytest.mark.parametrize("chosen, want", [("", "True False True"), ("0", "True False True"), ("1", "False True True")])
 def test_f32_is_rounded_to_tf32_by_choice_only(in_child, chosen, want):
     assert in_child(TF32, KEEL_CUDA_TF32=chosen)[0] == f"{want}\n"
+
+
+def launches_of(context, text, *feeds):
+    """The impls of an optimised plan, whose results are near the reference's."""
+    module = context.parse(text)
+    plan, oracle = (module.session(device).prepare() for device in ("cuda", "reference"))
+    for _ in range(4):  # the last ones by a graph
+        for got, want in zip(plan.run(*feeds), oracle.run(*feeds), strict=True):
+            np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=bound(got.dtype), atol=bound(got.dtype))
+    return [launch["impl"] for launch in plan.report(*map(context.array, feeds))["launches"]]
+
+
+SUMS = {"bias": ("f = add(p, b)", 1), "bias first": ("f = add(b, p)", 1), "matrix": ("f = add(p, m)", 1), "both": ("e = add(p, b)\n  f = add(m, e)", 1),
+        "matrix, then bias": ("e = add(p, m)\n  f = add(e, b)", 1), "two biases": ("e = add(p, b)\n  f = add(e, b)", 2), "another op": ("f = mul(p, b)", 2),
+        "with itself": ("f = add(p, p)", 2), "column": ("f = add(p, c)", 2), "relu": ("e = add(p, b)\n  f = relu(e)", 2)}
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=name)
+@pytest.mark.parametrize("sums, launches", SUMS.values(), ids=SUMS)
+def test_sums_after_a_product(context, sums, launches, dtype):
+    t = {2: "f16", 4: "f32", 8: "f64"}[np.dtype(dtype).itemsize] if dtype in (np.float16, np.float32, np.float64) else "bf16"
+    text = f"""keel 1
+fn @main(x: {t}[3, 30, 70], w: {t}[70, 66], b: {t}[66], m: {t}[3, 30, 66], c: {t}[3, 30, 1]) -> {t}[3, 30, 66] {{
+  p = matmul(x, w)
+  {sums}
+  return f
+}}
+entry main = @main (x, w, b, m, c) -> (f)
+"""
+    feeds = [values(dtype, *shape, seed=k) for k, shape in enumerate(((3, 30, 70), (70, 66), (66,), (3, 30, 66), (3, 30, 1)))]
+    impls = launches_of(context, text, *feeds)
+    assert len(impls) == launches and impls[0] == ("cuBLASLt, with sums" if launches == 1 or sums.startswith("e = add(p, b)") else "cuBLASLt"), impls
+
+
+@pytest.mark.parametrize("x, w, why", [("8, 70", "70, 660", "few rows"), ("20, 30", "30, 40", "small"), ("n, 70", "70, 66", "not known")])
+def test_sums_after_other_products_are_fused_among_themselves(context, x, w, why):
+    n = w.split(", ")[1]
+    text = f"""keel 1
+fn @main(x: f32[{x}], w: f32[{w}], b: f32[{n}]) -> f32[{x.split(',')[0]}, {n}] {{
+  p = matmul(x, w)
+  e = add(p, b)
+  f = neg(e)
+  return f
+}}
+entry main = @main (x, w, b) -> (f)
+"""
+    shapes = [tuple(int(d) for d in dims.replace("n", "90").split(", ")) for dims in (x, w, n)]
+    impls = launches_of(context, text, *(values(np.float32, *shape, seed=k) for k, shape in enumerate(shapes)))
+    assert len(impls) == 2 and "cuBLASLt, with sums" not in impls, impls
+
+
+def test_transposed_batches_with_a_matrix(context):
+    text = """keel 1
+fn @main(x: f32[3, 64, 50], w: f32[3, 70, 64], m: f32[3, 50, 70], b: f32[1, 1, 70]) -> f32[3, 50, 70] {
+  p = matmul(x, w){ta=true, tb=true}
+  e = add(p, m)
+  f = add(e, b)
+  return f
+}
+entry main = @main (x, w, m, b) -> (f)
+"""
+    feeds = (values(np.float32, *shape, seed=k) for k, shape in enumerate(((3, 64, 50), (3, 70, 64), (3, 50, 70), (1, 1, 70))))
+    assert launches_of(context, text, *feeds) == ["cuBLASLt, with sums"]

@@ -229,3 +229,39 @@ def test_more_threads_than_graphs_replay_one_recording(context, fake):
     before, plan = fake.calls("cuGraphLaunch"), plan_of(context, "cuda")
     run_in_threads(plan, 7, 40)
     assert fake.calls("cuGraphLaunch") > before + 100
+
+
+SUMS = """keel 1
+fn @main(x: f32[70, 66], w: f32[66, 66], b: f32[66], m: f32[70, 66]) -> f32[70, 66], f32[70, 66] {
+  p = matmul(x, w)
+  q = add(p, b)
+  h = add(q, m)
+  t = tanh(h)
+  s = matmul(t, w){tb=true}
+  u = add(s, x)
+  v = neg(u)
+  y = matmul(v, w)
+  z = add(y, m)
+  return z, u
+}
+entry main = @main (x, w, b, m) -> (z, u)
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sums_with_feeds_that_are_elsewhere(context, seed):
+    draw, plan = random.Random(seed), context.parse(SUMS).session("cuda", results="device").prepare()
+    w, bs = numbers(66, 66, seed=99), [numbers(66, seed=k) for k in range(20)]
+    xs, ms = ([numbers(70, 66, seed=k + start) for k in range(20)] for start in (20, 40))
+    there = {id(a): context.array(a).to("cuda").wait() for a in (w, *bs, *xs, *ms)}
+    kept = []
+    for _ in range(40):
+        feeds = draw.choice(xs), w, draw.choice(bs) if draw.random() < 0.5 else bs[0], draw.choice(ms)
+        x, _, b, m = feeds
+        u = np.tanh(x @ w + b + m) @ w.T + x
+        kept.append((plan.run_arrays(*(there[id(a)] for a in feeds)), (-u @ w + m, u)))
+        if len(kept) > 3:
+            for got, want in zip(*kept.pop(draw.randrange(3)), strict=True):
+                near(got.numpy(), want)
+    impls = [launch["impl"] for launch in plan.report(*(there[id(a)] for a in feeds))["launches"]]
+    assert impls.count("cuBLASLt, with sums") == 3, impls

@@ -8,7 +8,7 @@
 namespace keel_cuda {
 namespace {
 
-constexpr int64_t kMostVectors = 8, kOuts = 32,
+constexpr int64_t kOuts = 32,
                   kStep = 256;  // kernels/gemv.cu; a multiple of each Form::kStep
 // Fewer blocks do not read at the memory's speed. A second launch takes as long as a block for kShortest
 // elements of the inner dim. The number of parts depends on the sizes only, and so do the bits of results.

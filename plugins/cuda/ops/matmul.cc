@@ -1,6 +1,5 @@
 // matmul.cc: products of matrices, with broadcast batches; linear. gemv.cc has the ones of few rows or
 // columns.
-#include "blas.h"
 #include "emit/emit.h"
 #include "product.h"
 
@@ -19,16 +18,10 @@ void Encode(Op& op, const Product& p) {
   op.Add("matmul", name + NameOf(keel::plugin::dtype_of(c)), tiles.blocks, p.uses, numbers);
 }
 
-// The product by cuBLASLt, if it is large enough, has one distance between batches and there is an algorithm;
-// the tiles remain for operands that are not aligned.
+// The product by cuBLASLt, if there is an algorithm; the tiles remain for operands that are not aligned.
 void EncodeLarge(Op& op, const Product& p, bool ta, bool tb) {
-  constexpr int64_t kLeast = 64 * 64 * 64;
-  const int64_t a = BatchStride(p.sizes, p.of_a), b = BatchStride(p.sizes, p.of_b);
-  const bool is_large = p.rows * p.columns * p.batches >= CeilDiv(kLeast, std::max<int64_t>(p.inner, 1));
-  const ProductShape shape = {
-      keel::plugin::dtype_of(op.Out(0)), p.rows, p.columns, p.inner, p.batches, a, b, ta, tb, p.bias != 0};
-  if (is_large && p.inner && a >= 0 && b >= 0 && !op.rc)
-    op.rc = FindProduct(op.device, shape, &op.work.product);
+  const std::optional<ProductShape> shape = LargeShape(op, p, ta, tb);
+  if (shape && !op.rc) op.rc = FindProduct(op.device, *shape, &op.work.product);
   if (!op.rc && !op.work.product) op.rc = KEEL_UNIMPLEMENTED;  // the tiles take it
   if (op.rc) return;
   Encode(op, p);

@@ -24,6 +24,7 @@ Impls ReduceImpls();
 Impls MatmulImpls();
 Impls AttentionImpls();
 Impls GemvImpls();
+Impls EpilogueImpls();
 Impls Int8Impls();
 Impls BlocksImpls();
 Impls LineImpls();

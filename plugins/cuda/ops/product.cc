@@ -1,6 +1,8 @@
 // product.cc: see product.h.
 #include "product.h"
 
+#include "sdk/plugin/body.h"
+
 namespace keel_cuda {
 namespace {
 
@@ -65,6 +67,15 @@ Product WithRowsOfBatches(Product p) {
   p.rows *= p.batches, p.batches = 1;
   p.sizes.clear(), p.of_a.clear(), p.of_b.clear();
   return p;
+}
+
+std::optional<ProductShape> LargeShape(Op& op, const Product& p, bool ta, bool tb) {
+  constexpr int64_t kLeast = 64 * 64 * 64;
+  const int64_t a = BatchStride(p.sizes, p.of_a), b = BatchStride(p.sizes, p.of_b);
+  const bool is_large = p.rows * p.columns * p.batches >= CeilDiv(kLeast, std::max<int64_t>(p.inner, 1));
+  if (!is_large || !p.inner || a < 0 || b < 0) return {};
+  return ProductShape{
+      keel::plugin::dtype_of(op.Out(0)), p.rows, p.columns, p.inner, p.batches, a, b, ta, tb, p.bias != 0};
 }
 
 Tiles::Tiles(int64_t rows, int64_t columns, int64_t batches) {

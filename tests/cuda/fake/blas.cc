@@ -85,7 +85,7 @@ void Store(cudaDataType_t type, char* at, double v) { StoreFloat(FloatOf(type), 
 struct Product {
   Desc desc;
   Layout a, b, c;
-  const char *at_a, *at_b;
+  const char *at_a, *at_b, *added;  // added: a matrix like c; NULL: none
   char *at_c, *workspace;
   size_t workspace_bytes;
 
@@ -104,7 +104,8 @@ struct Product {
   }
   void CheckMemory() const {
     for (const void* at : {static_cast<const void*>(at_a), static_cast<const void*>(at_b),
-                           static_cast<const void*>(at_c), static_cast<const void*>(workspace)})
+                           static_cast<const void*>(added ? added : at_c), static_cast<const void*>(at_c),
+                           static_cast<const void*>(workspace)})
       Driver<void(uint64_t, const char*)>("fake_check_memory")(reinterpret_cast<uint64_t>(at),
                                                                "an operand of a product");
   }
@@ -113,13 +114,16 @@ struct Product {
     const std::vector<double> right = Matrix(b, at_b, batch, tb);
     const auto* bias = desc.Get<const char*>(CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr);
     const uint64_t inner = ta ? a.rows : a.columns;
-    char* to = at_c + batch * c.stride() * static_cast<int64_t>(Bytes(c.type));
+    const int64_t before = batch * c.stride() * static_cast<int64_t>(Bytes(c.type));
     for (uint64_t column = 0; column < c.columns; column++)
       for (uint64_t row = 0; row < c.rows; row++) {
         double sum = 0;
         for (uint64_t k = 0; k < inner; k++) sum += left[row * inner + k] * right[column * inner + k];
         if (bias) sum += Load(c.type, bias + row * Bytes(c.type));
-        Store(c.type, to + (column * static_cast<uint64_t>(c.leading) + row) * Bytes(c.type), sum);
+        const int64_t at = before + (static_cast<int64_t>(column) * c.leading + static_cast<int64_t>(row)) *
+                                        static_cast<int64_t>(Bytes(c.type));
+        if (added) sum += Load(c.type, added + at);
+        Store(c.type, at_c + at, sum);
       }
   }
   void Run() {
@@ -149,9 +153,9 @@ bool IsSupported(const Desc& desc, const Layout& a, const Layout& b, const Layou
          (epilogue == CUBLASLT_EPILOGUE_DEFAULT || epilogue == CUBLASLT_EPILOGUE_BIAS);
 }
 
-bool IsOne(cudaDataType_t scale, const void* alpha, double one) {
-  return (scale == CUDA_R_64F ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha)) ==
-         one;
+bool Is(cudaDataType_t scale, const void* factor, double value) {
+  return (scale == CUDA_R_64F ? *static_cast<const double*>(factor) : *static_cast<const float*>(factor)) ==
+         value;
 }
 
 }  // namespace
@@ -243,12 +247,12 @@ EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc
   Algorithm chosen{};
   std::memcpy(&chosen, algorithm, sizeof chosen);
   const Desc& of = Of(desc);
-  if (chosen.magic != kMagic || bytes < kWorkspace || !workspace || at_c != at_d ||
-      !IsOne(of.scale, alpha, 1) || !IsOne(of.scale, beta, 0) || !IsSupported(of, Of(a), Of(b), Of(c)))
+  if (chosen.magic != kMagic || bytes < kWorkspace || !workspace || !Is(of.scale, alpha, 1) ||
+      !Is(of.scale, beta, at_c == at_d ? 0 : 1) || !IsSupported(of, Of(a), Of(b), Of(c)))
     return CUBLAS_STATUS_INVALID_VALUE;
   const auto bias = of.Get<uint64_t>(CUBLASLT_MATMUL_DESC_BIAS_POINTER, 0);
   for (uint64_t at : {reinterpret_cast<uint64_t>(at_a), reinterpret_cast<uint64_t>(at_b),
-                      reinterpret_cast<uint64_t>(at_d), bias})
+                      reinterpret_cast<uint64_t>(at_c), reinterpret_cast<uint64_t>(at_d), bias})
     if (at % chosen.alignment) return CUBLAS_STATUS_INVALID_VALUE;
   auto* product = new Product{of,
                               Of(a),
@@ -256,6 +260,7 @@ EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc
                               Of(c),
                               static_cast<const char*>(at_a),
                               static_cast<const char*>(at_b),
+                              at_c == at_d ? nullptr : static_cast<const char*>(at_c),
                               static_cast<char*>(at_d),
                               static_cast<char*>(workspace),
                               bytes};
