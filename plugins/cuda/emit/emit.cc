@@ -97,10 +97,12 @@ size_t BytesOf(keel_dt dtype) { return (dtype >> 8 & 255) / 8; }
 
 // The most elements of a thread times the weight of each in the text of a kernel.
 constexpr size_t kMostText = 128;
-// Registers and code that a step needs, beside an addition.
+// Registers and text that a step needs; an addition is 1.
 int WeightOf(const Step& step, keel_dt from) {
+  constexpr std::string_view kLong[] = {"pow", "erf", "gelu", "log1p", "softplus"};
   constexpr int kLight = 1;
-  const int heavy = from == KEEL_F64 ? 64 : 16;
+  const int heavy =
+      (from == KEEL_F64 ? 128 : 16) * (std::ranges::find(kLong, step.op) != std::end(kLong) ? 2 : 1);
   const ScalarOp* op = keel::plugin::find_scalar_op(step.op);
   if (!op) return step.op == "square" || step.op == "clamp" || step.op == "leaky_relu" ? kLight : heavy;
   const bool divides = (op->may_fail & keel::plugin::dtypes_of(from)) || step.op == "mod" || step.op == "rem";
