@@ -17,7 +17,8 @@ std::vector<Operand> OperandsIn(std::vector<RecordedLaunch>& launches, uint16_t 
   for (RecordedLaunch& launch : launches)
     if (launch.work->product)
       for (size_t use = 0; use < launch.work->steps[0].uses.size(); use++)
-        if (const Operand operand{&launch, use}; operand.place().slot == slot) all.push_back(operand);
+        if (const Operand operand{&launch, use}; operand.place().slot == slot && operand.bytes())
+          all.push_back(operand);
   return all;
 }
 

@@ -18,8 +18,11 @@ on = Against("cuda")
 LARGE = [((1, 16, 12, 11), (32, 16, 3, 3), {}), ((2, 16, 20, 17), (24, 8, 3, 2), dict(groups=2, stride=[2, 1], lo=[1, 1], hi=[0, 2])),
          ((2, 64, 16, 16), (64, 1, 3, 3), dict(groups=64, lo=[1, 1], hi=[1, 1])), ((1, 20, 11, 10), (16, 20, 3, 3), dict(lo=[2, 2], hi=[2, 2], dil=[2, 2])),
          ((2, 16, 200), (24, 16, 5), dict(stride=[2], lo=[3], hi=[1])), ((1, 8, 5, 6, 7), (16, 8, 2, 3, 3), dict(dil=[1, 2, 1], lo=[1, 0, 2], hi=[0, 2, 1])),
-         ((1, 70, 12, 12), (40, 70, 1, 1), {}), ((2, 70, 13, 13), (64, 70, 1, 1), dict(stride=[2, 2])), ((2, 32, 17, 16), (32, 32, 3, 3), dict(stride=[3, 3])),
+         ((1, 70, 11, 13), (40, 70, 1, 1), {}), ((2, 70, 13, 13), (64, 70, 1, 1), dict(stride=[2, 2])), ((2, 32, 17, 16), (32, 32, 3, 3), dict(stride=[3, 3])),
          ((1, 1, 100, 100), (4, 1, 3, 3), {}), ((1, 513, 1, 1), (520, 513, 1, 1), {})]
+# By products for result and image.
+POINTS = [((1, 70, 12, 12), (40, 70, 1, 1), {}), ((3, 32, 6, 12), (64, 32, 1, 1), {}), ((2, 33, 8), (600, 33, 1), {}),
+          ((1, 70, 16, 10), (66, 35, 1, 1), dict(groups=2)), ((3, 6, 8, 3, 4), (260, 6, 1, 1, 1), {})]
 OWN = [((0, 16, 40, 40), (32, 16, 3, 3), {}), ((1, 1, 1, 1), (1, 1, 1, 1), {}), ((2, 16, 9, 9), (8, 16, 3, 3), {}), ((5, 400), (300, 400), {}),
        ((40, 80, 0), (80, 80, 1), dict(lo=[1], hi=[1])), ((1, 32, 4, 4, 4, 4), (32, 32, 2, 2, 2, 2), {}), ((2, 0, 99, 99), (64, 0, 2, 2), {})]
 PADDED = dict(lo=[1, 1], hi=[1, 1])
@@ -39,6 +42,12 @@ def case(v):
 @pytest.mark.parametrize("x, w, options", LARGE, ids=case)
 def test_dtypes_and_windows(by_dnn, x, w, options, dtype):
     assert by_dnn(lambda: check_conv_and_gradients(on, dtype, x, w, options)) == 3
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=name)
+@pytest.mark.parametrize("x, w, options", POINTS, ids=case)
+def test_windows_of_one_cell_are_products(calls_in, x, w, options, dtype):
+    assert calls_in(lambda: check_conv_and_gradients(on, dtype, x, w, options), "cublasLtMatmul") == 2
 
 
 @pytest.mark.parametrize("x, w, options", OWN, ids=case)
@@ -140,10 +149,34 @@ def test_a_plan_runs_again_with_other_numbers_and_sizes(context):
         np.testing.assert_allclose(plan.run(x, w, v)[0], oracle.run(x, w, v)[0], rtol=1e-4, atol=1e-4)
 
 
-def test_the_plan_names_it(context):
+ALL = """keel 1
+fn @main(x: f32[2, 16, 14, 14], w: f32[32, 16, 3, 3], v: f32[32, 32, 1, 1]) -> (f32[2, 32, 14, 14], f32[2, 16, 14, 14], f32[32, 16, 3, 3]) {
+  a = conv(x, w){lo=[1, 1], hi=[1, 1]}
+  b = conv(a, v)
+  c = conv_grad_x(b, w){dims=[2, 16, 14, 14], lo=[1, 1]}
+  d = conv_grad_w(b, c){dims=[32, 16, 3, 3], lo=[1, 1]}
+  return b, c, d
+}
+entry main = @main (x, w, v) -> (b, c, d)
+"""
+
+
+def test_the_plan_names_the_library(context):
     operands = (np.ones((2, 16, 14, 14), "f4"), np.ones((32, 16, 3, 3), "f4"), np.ones((32, 32, 1, 1), "f4"))
-    report = context.parse(PROGRAM).session("cuda").prepare().report(*map(context.array, operands))
-    assert [launch["impl"] for launch in report["launches"] if launch["op"] == "conv"] == ["cuDNN"] * 2
+    report = context.parse(ALL).session("cuda").prepare().report(*map(context.array, operands))
+    assert [launch["impl"] for launch in report["launches"]] == ["cuDNN", "cuBLASLt", "cuDNN", "cuDNN"]
+
+
+def test_replays_with_infinite_weights(context):
+    """Corrections are part of the graph, and so is their absence."""
+    plan, oracle = (context.parse(ALL).session(device).prepare() for device in ("cuda", "reference"))
+    x, v = values(np.float32, 2, 16, 14, 14), values(np.float32, 32, 32, 1, 1, seed=2) / 8
+    for k in range(8):
+        w = values(np.float32, 32, 16, 3, 3, seed=k) / 8
+        if k % 2:
+            w[k, 0, 0, 0] = np.inf
+        for got, want in zip(plan.run(x, w, v), oracle.run(x, w, v), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
 
 
 X, W = values(np.float32, 2, 16, 12, 11), values(np.float32, 32, 16, 3, 3, seed=1)

@@ -1,4 +1,5 @@
-// conv.cc: convolution and its gradients, by cuDNN or by products of matrices (conv_plan.h).
+// conv.cc: convolution and its gradients, by cuBLASLt, cuDNN or own kernels (conv_plan.h).
+#include "blas.h"
 #include "conv_plan.h"
 #include "dnn.h"
 #include "emit/emit.h"
@@ -87,15 +88,14 @@ ConvolutionShape ShapeOf(Op& op, const Role& role, const ConvSizes& s) {
   return shape;
 }
 
-// Whether cuDNN has such images, and enough work in them.
-bool SuitsDnn(Op& op, const ConvSizes& s, const ConvPlan& p) {
+// Whether it is enough work for a library, with sizes that it counts in 32 bits.
+bool IsLarge(Op& op, const ConvPlan& p) {
   constexpr int64_t kLeast = 64 * 64 * 64, kMost = INT32_MAX;
-  bool suits = s.window.rank >= 1 && s.window.rank <= 3;
   for (uint32_t number = 0; number <= kResult; number++) {
     const keel_tensor t = TensorOf(op, number);
-    suits &= keel_count(&t) > 0 && keel_count(&t) <= kMost;
+    if (keel_count(&t) == 0 || keel_count(&t) > kMost) return false;
   }
-  return suits && p.groups * p.rows * p.columns >= CeilDiv(kLeast, p.inner);
+  return p.groups * p.rows * p.columns >= CeilDiv(kLeast, p.inner);
 }
 
 // Corrects results that contain 0 times an infinity or NaN of the left side (kernels/conv_mend.cu).
@@ -124,27 +124,57 @@ void AddMends(Op& op, const Role& role, const ConvolutionShape& shape, const Con
   steps.erase(steps.begin() + own, steps.end());
 }
 
+// With the call of a library, and own kernels for operands that are not aligned.
+void EncodeCall(Op& op, const Role& role, const ConvPlan& p) {
+  if (!op.rc && !op.work.product) op.rc = KEEL_UNIMPLEMENTED;  // another row takes it
+  if (!op.rc) Encode(op, role, p);
+}
+
+// A window of one cell: the image of each channel is a row of a matrix as it is, so that nothing is
+// transposed. For the library rows are aligned.
+template <const Role& ROLE>
+void ConvolvePoints(Op& op) {
+  const ConvSizes s = SizesOf(op, ROLE);
+  const ConvPlan p = PlanOf(op, ROLE, s);
+  if (op.rc) return;
+  const keel_dt dtype = keel::plugin::dtype_of(op.Out(0));
+  const int64_t batches = s.images * s.groups;
+  const bool for_image = ROLE.kind == ConvolutionKind::kForImage;
+  const ProductShape shape = {
+      dtype,     p.rows, s.pixels, p.inner, batches, s.groups == 1 ? 0 : p.rows * p.inner, p.inner * s.pixels,
+      for_image, false,  false};
+  const bool is_aligned = s.pixels * (dtype >> 8 & 255) / 8 % LibraryCall::kAlignment == 0;
+  if (s.window.IsPoints() && (s.groups == 1 || s.images == 1) && is_aligned && IsLarge(op, p))
+    op.rc = FindProduct(op.device, shape, &op.work.product);
+  EncodeCall(op, ROLE, p);
+}
+
 template <const Role& ROLE>
 void ConvolveByDnn(Op& op) {
   const ConvSizes sizes = SizesOf(op, ROLE);
   const ConvPlan p = PlanOf(op, ROLE, sizes);
   if (op.rc) return;
   const ConvolutionShape shape = ShapeOf(op, ROLE, sizes);
-  if (SuitsDnn(op, sizes, p)) op.rc = FindConvolution(op.device, shape, &op.work.product);
-  if (!op.rc && !op.work.product) op.rc = KEEL_UNIMPLEMENTED;  // the other row takes it
-  if (op.rc) return;
-  Encode(op, ROLE, p);
+  const bool has_rank = sizes.window.rank >= 1 && sizes.window.rank <= 3;
+  if (has_rank && IsLarge(op, p)) op.rc = FindConvolution(op.device, shape, &op.work.product);
+  EncodeCall(op, ROLE, p);
   if (op.rc) return;
   AddMends(op, ROLE, shape, sizes, p);
   op.work.scratch_bytes = std::max(op.work.scratch_bytes, op.work.product->bytes[3]);
 }
 
+template <void (*FILL)(Op&)>
+keel_impl LibraryRow(const char* op, const char* name, int32_t priority) {
+  keel_impl row = Row<FILL>(op, kFloatTypes, name);
+  row.priority = priority;
+  return row;
+}
+
 template <const Role& ROLE>
 void AddRows(const char* op, Impls* rows) {
-  if (kHasDnn) {
-    rows->push_back(Row<ConvolveByDnn<ROLE>>(op, kFloatTypes, "cuDNN"));
-    rows->back().priority = 1;
-  }
+  if (ROLE.kind != ConvolutionKind::kForWeights)
+    rows->push_back(LibraryRow<ConvolvePoints<ROLE>>(op, "cuBLASLt", 2));
+  if (kHasDnn) rows->push_back(LibraryRow<ConvolveByDnn<ROLE>>(op, "cuDNN", 1));
   rows->push_back(Row<Convolve<ROLE>>(op, kFloatTypes, "products of matrices"));
 }
 
