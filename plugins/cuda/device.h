@@ -28,7 +28,7 @@ struct keel_dev_s {
   std::map<std::string, CUlibrary> compiled;   // by source
   std::set<CUdevice> peers;                    // whose memory this device may access, or cannot
   std::shared_ptr<keel_cuda::BlasState> blas;  // of blas.cc; NULL until a product needs it
-  std::shared_ptr<keel_cuda::DnnState> dnn;    // of dnn.cc; likewise
+  std::shared_ptr<keel_cuda::DnnState> dnn;    // of dnn.cc; NULL until a convolution needs it
 
   // KEEL_OK, or a failure that names the function. After an error that destroys the context the device stays
   // lost.

@@ -1,6 +1,6 @@
-// dnn.cc: a libcudnn.so.9 for tests: the descriptors of its backend with the rules of the real library, which
-// was asked for them, and convolutions in double precision, encoded in streams of the fake driver
-// (dnn_run.h). It proposes engines that a caller must not take, besides one that computes exactly.
+// dnn.cc: a libcudnn.so.9 for tests: descriptors of its backend, with the rules that libcudnn 9.19 applies,
+// and convolutions in double precision (dnn_run.h), encoded in streams of the fake driver. It proposes
+// several engines that a caller must refuse and an exact engine.
 #include <dlfcn.h>
 
 #include <algorithm>
