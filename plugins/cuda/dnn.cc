@@ -1,5 +1,5 @@
 // dnn.cc: see dnn.h. A convolution is a graph of one operation. cuDNN's heuristics propose engines for it,
-// best first, and the first one that is allowed becomes the plan.
+// best first; the first allowed engine makes the plan.
 #include "dnn.h"
 
 #include <algorithm>
@@ -20,6 +20,7 @@ struct Convolution final : LibraryCall {
 struct DnnState {
   std::mutex mutex;                // of the handle, which one thread may use at a time
   cudnnHandle_t handle = nullptr;  // NULL: cuDNN does not work on this device
+  CUstream stream = nullptr;       // of the handle: a device has one compute queue
   std::map<ConvolutionShape, std::shared_ptr<Convolution>> convolutions;  // NULL: no engine
   ~DnnState() {
     convolutions.clear();
@@ -182,7 +183,7 @@ LibraryCall::Addresses BytesOf(const ConvolutionShape& s) {
   return bytes;
 }
 
-// Sets out's plan, if the engine can make one that is small enough.
+// Sets out's plan, if the engine can make a plan with a workspace that is small enough.
 bool TryPlan(DnnFailure* failure, cudnnHandle_t handle, const Descriptor& config, Convolution* out) {
   Descriptor plan = DescriptorMaker(failure, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
                         .Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle)
@@ -267,7 +268,9 @@ keel_rc Convolution::Encode(keel_queue q, const Addresses& at) {
           .Set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, at[3] + kMendBytes)
           .Finalize();
   std::lock_guard lock(state.mutex);
-  if (!failure) failure.Note(dnn().cudnnSetStream_(state.handle, q->stream), "cudnnSetStream");
+  if (!failure && state.stream != q->stream)
+    failure.Note(dnn().cudnnSetStream_(state.handle, q->stream), "cudnnSetStream");
+  if (!failure) state.stream = q->stream;
   if (!failure)
     failure.Note(dnn().cudnnBackendExecute_(state.handle, plan.get(), pack.get()), "cudnnBackendExecute");
   return failure.Report(q->device);
