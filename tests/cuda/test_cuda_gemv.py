@@ -123,7 +123,7 @@ def test_plans_are_recorded(context, fake):
     assert (fake.calls("cublasLtMatmul") - before[0], fake.calls("cuGraphLaunch") - before[1]) == (0, 3)
 
 
-@pytest.mark.parametrize("m, n, impl", [(1, 512, "one row or column"), (512, 1, "one row or column"), (2, 512, "cuBLASLt"), (512, 2, "cuBLASLt"),
+@pytest.mark.parametrize("m, n, impl", [(1, 512, "one row or column"), (512, 1, "one row or column"), (2, 4096, "cuBLASLt"), (4096, 2, "cuBLASLt"),
                                         (3, 8, "few rows or columns")])
 def test_the_plan_names_it(context, m, n, impl):
     a, b = pair(np.float32, m, 64, n)
