@@ -1,5 +1,5 @@
 // attention.cu: softmax(q k' * scale + mask) v in one launch, for halves, by tensor cores. A block has 128 rows of one matrix, a
-// warp 16 of them. It goes over the keys in tiles, of which the next one is copied meanwhile, and keeps for each row the
+// warp 16 of them. It goes over the keys in tiles, copies the next one meanwhile, and keeps for each row the
 // highest score so far and the sum of weights relative to it, so that scores are never stored.
 #include "args.h"
 #include "scalar.cuh"
@@ -23,7 +23,7 @@ struct Operands {
   int rows, columns, width;
   bool causal, zero_nan;
   bool scaled_first;   // scores are multiplied by scale, and the mask is added, before the highest is found
-  f32 scale, factor;  // factor: of what exp2 takes
+  f32 scale, factor;  // factor: of the exponents of 2
 };
 
 // WIDTH: of rows in registers and shared memory, at least that of the operands. KEYS: of a tile.
@@ -75,7 +75,7 @@ struct Attention {
     }
   }
 
-  // What the lane names for load_matrices: four matrices, two by two, in order of keys first or of columns first.
+  // The lane's operand of load_matrices: four matrices, two by two, in order of keys first or of columns first.
   DEVICE const S* matrix_row(const Tile& tile, int key, int column, bool keys_first) const {
     const int lane = (int)threadIdx.x % 32, matrix = lane / 8;
     const int fast = matrix % 2 * 8, slow = matrix / 2 * 8;
