@@ -15,19 +15,21 @@ struct AttentionNumbers {
   i64 matrices, rows, columns, width, scale, causal, zero_nan, masked, mask_row, mask_column, rank;
 };
 
-// One matrix of the batch.
+// One matrix of the batch. Sizes stay in constant memory, for registers are few.
 template <class S>
 struct Operands {
+  const AttentionNumbers* n;
   const S *q, *k, *v, *mask;
-  i64 mask_row, mask_column;
-  int rows, columns, width;
-  bool causal, zero_nan;
-  bool scaled_first;   // scores are multiplied by scale, and the mask is added, before the highest is found
   f32 scale, factor;  // factor: of the exponents of 2
+  DEVICE int rows() const { return (int)n->rows; }
+  DEVICE int columns() const { return (int)n->columns; }
+  DEVICE int width() const { return (int)n->width; }
+  DEVICE bool causal() const { return n->causal != 0; }
 };
 
-// WIDTH: of rows in registers and shared memory, at least that of the operands. KEYS: of a tile.
-template <class S, int WIDTH, int KEYS>
+// WIDTH: of rows in registers and shared memory, at least that of the operands. KEYS: of a tile. SCALED_FIRST: scores are
+// multiplied by scale, and a mask is added, before the highest is found; else scale is at least 0.
+template <class S, int WIDTH, int KEYS, bool SCALED_FIRST>
 struct Attention {
   static constexpr int kStride = WIDTH + 8;  // so that 8 rows of a matrix are in different banks
   typedef S Tile[KEYS][kStride];
@@ -41,8 +43,8 @@ struct Attention {
   DEVICE int row(int half) const { return first_row + g + 8 * half; }
 
   DEVICE u32 pair(const S* from, int row, int column) const {
-    if (row >= of.rows || column >= of.width) return 0;
-    const S* at = from + (i64)row * of.width + column;
+    if (row >= of.rows() || column >= of.width()) return 0;
+    const S* at = from + (i64)row * of.width() + column;
     return at[0].bits | (u32)at[1].bits << 16;
   }
   DEVICE void start() {
@@ -63,9 +65,9 @@ struct Attention {
     UNROLL
     for (int step = 0; step < 2 * kAll / kThreads; step++) {
       const int i = step * kThreads + (int)threadIdx.x, which = i / kAll, key = i % kAll / kPieces, column = i % kPieces * 8;
-      const bool there = first + key < of.columns && column < of.width;
+      const bool there = first + key < of.columns() && column < of.width();
       const S* all = which ? of.v : of.k;
-      const S* from = there ? all + (i64)(first + key) * of.width + column : all;
+      const S* from = there ? all + (i64)(first + key) * of.width() + column : all;
       S* to = &tiles[turn][which][key][column];
       if ((u64)all % 16 == 0) {
         copy_async<16>(to, from, there);
@@ -106,10 +108,10 @@ struct Attention {
       for (int i = 0; i < 4; i++) {
         const int column = first + j * 8 + 2 * t + i % 2, r = row(i / 2);
         f32& x = scores[j][i];
-        if (of.scaled_first) x *= of.scale;
-        if (of.mask && column < of.columns && r < of.rows)
-          x += Number<S>::from(of.mask[r * of.mask_row + column * of.mask_column]);
-        if (column >= of.columns || (of.causal && column > r)) x = Ends<f32>::least();
+        if (SCALED_FIRST) x *= of.scale;
+        if (SCALED_FIRST && of.mask && column < of.columns() && r < of.rows())
+          x += Number<S>::from(of.mask[r * of.n->mask_row + column * of.n->mask_column]);
+        if (column >= of.columns() || (of.causal() && column > r)) x = Ends<f32>::least();
       }
   }
 
@@ -153,13 +155,13 @@ struct Attention {
     f32 all = weights[half];
     all += of_lane_xor(all, 1);
     all += of_lane_xor(all, 2);
-    const bool zero = of.zero_nan && !(all > 0 && all < Ends<f32>::greatest());
+    const bool zero = of.n->zero_nan && !(all > 0 && all < Ends<f32>::greatest());
     const f32 factor = 1.0f / all;
-    if (row(half) >= of.rows) return;
-    S* to = y + (i64)row(half) * of.width + 2 * t;
+    if (row(half) >= of.rows()) return;
+    S* to = y + (i64)row(half) * of.width() + 2 * t;
     UNROLL
     for (int j = 0; j < WIDTH / 8; j++) {
-      if (j * 8 >= of.width) continue;
+      if (j * 8 >= of.width()) continue;
       const u32 both = zero ? 0 : Halves<S>::of(sums[j][2 * half] * factor, sums[j][2 * half + 1] * factor);
       if ((u64)y % 4 == 0)
         *(u32*)(to + j * 8) = both;
@@ -171,7 +173,7 @@ struct Attention {
   DEVICE void run(int block_row, S* y) {
     first_row = block_row + (int)threadIdx.x / 32 * kOfWarp;
     start();
-    const int seen = of.causal && block_row + kRows < of.columns ? block_row + kRows : of.columns;
+    const int seen = of.causal() && block_row + kRows < of.columns() ? block_row + kRows : of.columns();
     load_tile(0, 0);
     NO_UNROLL
     for (int first = 0, turn = 0; first < seen; first += KEYS, turn ^= 1) {
@@ -180,7 +182,7 @@ struct Attention {
       __syncthreads();
       if (first + KEYS < seen) load_tile(turn ^ 1, first + KEYS);
       score(tiles[turn][0]);
-      if (of.scaled_first || first + KEYS > of.columns || (of.causal && first + KEYS > first_row)) mask_scores(first);
+      if (SCALED_FIRST || first + KEYS > of.columns() || (of.causal() && first + KEYS > first_row)) mask_scores(first);
       weigh(0), weigh(1);
       add_values(tiles[turn][1]);
     }
@@ -189,28 +191,25 @@ struct Attention {
 };
 
 // The operands of a kernel are q, k, v, the result, and the mask.
-template <class S>
+template <class S, bool SCALED_FIRST>
 DEVICE Operands<S> operands_of(const KeelArgs& args, i64 matrix) {
   const AttentionNumbers& n = *(const AttentionNumbers*)args.numbers;
   const f32 scale = (f32)__longlong_as_double(n.scale), log2_e = 1.44269504f;
   i64 of_mask[1];
   find_offsets<1>(args.numbers + sizeof(AttentionNumbers) / sizeof(i64), (int)n.rank, matrix, of_mask);
   Operands<S> of;
+  of.n = &n;
   of.q = operand<const S>(args, 0) + matrix * n.rows * n.width;
   of.k = operand<const S>(args, 1) + matrix * n.columns * n.width;
   of.v = operand<const S>(args, 2) + matrix * n.columns * n.width;
   of.mask = n.masked ? operand<const S>(args, 4) + of_mask[0] : nullptr;
-  of.mask_row = n.mask_row, of.mask_column = n.mask_column;
-  of.rows = (int)n.rows, of.columns = (int)n.columns, of.width = (int)n.width;
-  of.causal = n.causal != 0, of.zero_nan = n.zero_nan != 0;
-  of.scaled_first = n.masked || scale < 0;
-  of.scale = scale, of.factor = of.scaled_first ? log2_e : scale * log2_e;
+  of.scale = scale, of.factor = SCALED_FIRST ? log2_e : scale * log2_e;
   return of;
 }
 
-template <class S, int WIDTH, int KEYS>
+template <class S, int WIDTH, int KEYS, bool SCALED_FIRST>
 DEVICE void attention(const KeelArgs& args) {
-  typedef Attention<S, WIDTH, KEYS> Part;
+  typedef Attention<S, WIDTH, KEYS, SCALED_FIRST> Part;
   alignas(16) __shared__ typename Part::Tile tiles[2][2];
   const AttentionNumbers& n = *(const AttentionNumbers*)args.numbers;
   const i64 parts = (n.rows + kRows - 1) / kRows;
@@ -219,16 +218,20 @@ DEVICE void attention(const KeelArgs& args) {
     const int lane = (int)threadIdx.x % 32;
     __syncthreads();  // before the tiles are written again
     Part here;
-    here.of = operands_of<S>(args, matrix);
+    here.of = operands_of<S, SCALED_FIRST>(args, matrix);
     here.tiles = tiles, here.g = lane / 4, here.t = lane % 4;
     here.run((int)part * kRows, operand<S>(args, 3) + matrix * n.rows * n.width);
   }
 }
 
 // A thread keeps its part of q, scores and results in registers. Two blocks on a multiprocessor hide each other's waits.
-BLOCK_KERNEL(attention_64_f16) { attention<f16, 64, 32>(args); }
-BLOCK_KERNEL(attention_64_bf16) { attention<bf16, 64, 32>(args); }
+BLOCK_KERNEL(attention_64_f16) { attention<f16, 64, 32, false>(args); }
+BLOCK_KERNEL(attention_64_bf16) { attention<bf16, 64, 32, false>(args); }
 #undef LEAST_BLOCKS
 #define LEAST_BLOCKS 1
-BLOCK_KERNEL(attention_128_f16) { attention<f16, 128, 32>(args); }
-BLOCK_KERNEL(attention_128_bf16) { attention<bf16, 128, 32>(args); }
+BLOCK_KERNEL(attention_64_masked_f16) { attention<f16, 64, 32, true>(args); }
+BLOCK_KERNEL(attention_64_masked_bf16) { attention<bf16, 64, 32, true>(args); }
+BLOCK_KERNEL(attention_128_f16) { attention<f16, 128, 32, false>(args); }
+BLOCK_KERNEL(attention_128_bf16) { attention<bf16, 128, 32, false>(args); }
+BLOCK_KERNEL(attention_128_masked_f16) { attention<f16, 128, 32, true>(args); }
+BLOCK_KERNEL(attention_128_masked_bf16) { attention<bf16, 128, 32, true>(args); }

@@ -131,4 +131,7 @@ DEVICE void conv_direct(const KeelArgs& args) {
 FLOATS(f16)
 FLOATS(bf16)
 FLOATS(f32)
+// Tiles of f64 need more registers than two blocks have.
+#undef LEAST_BLOCKS
+#define LEAST_BLOCKS 1
 FLOATS(f64)

@@ -48,8 +48,8 @@ void Attention(Op& op) {
   numbers.insert(numbers.end(), of_mask, of_mask + rank);
   std::vector<uint32_t> uses = {0, 1, 2, op.Result()};
   if (masked) uses.push_back(3);
-  const std::string name = "attention_" + std::to_string(width <= kNarrow ? kNarrow : kWide) + "_" +
-                           NameOf(keel::plugin::dtype_of(y));
+  const std::string name = "attention_" + std::to_string(width <= kNarrow ? kNarrow : kWide) +
+                           (masked || scale < 0 ? "_masked_" : "_") + NameOf(keel::plugin::dtype_of(y));
   op.Add("attention", name, Blocks(CeilDiv(rows, kRows) * matrices, 1), std::move(uses), numbers);
 }
 
