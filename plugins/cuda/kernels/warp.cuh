@@ -10,36 +10,24 @@ DEVICE f32 of_lane_xor(f32 mine, int mask) { return __shfl_xor_sync(0xffffffffu,
 
 #if defined(__CUDACC__)
 template <class T>
-struct Halves;  // two elements in 32 bits, the first one low
-template <>
-struct Halves<f16> {
-  static DEVICE u32 of(f32 low, f32 high) {
-    u32 both;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-  }
-  // c += a b; a 16 x 16, b 16 x 8.
-  static DEVICE void multiply(f32* c, const u32* a, const u32* b) {
-    asm(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-  }
-};
-template <>
-struct Halves<bf16> {
-  static DEVICE u32 of(f32 low, f32 high) {
-    u32 both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-  }
-  static DEVICE void multiply(f32* c, const u32* a, const u32* b) {
-    asm(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-  }
-};
+struct Halves;  // of(): two elements in 32 bits, the first one low. multiply(): c += a b; a 16 x 16, b 16 x 8
+#define HALVES(S)                                                                                                                \
+  template <>                                                                                                                    \
+  struct Halves<S> {                                                                                                             \
+    static DEVICE u32 of(f32 low, f32 high) {                                                                                    \
+      u32 both;                                                                                                                  \
+      asm("cvt.rn." #S "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));                                                 \
+      return both;                                                                                                               \
+    }                                                                                                                            \
+    static DEVICE void multiply(f32* c, const u32* a, const u32* b) {                                                            \
+      asm("mma.sync.aligned.m16n8k16.row.col.f32." #S "." #S ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"        \
+          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                                       \
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                                                   \
+    }                                                                                                                            \
+  };
+HALVES(f16)
+HALVES(bf16)
+#undef HALVES
 
 DEVICE u32 shared_address(const void* at) { return (u32)__cvta_generic_to_shared(at); }
 // Four matrices of 8 x 8 halves; thread i names row i % 8 of matrix i / 8 and gets (g, 2t) and (g, 2t + 1) of each.

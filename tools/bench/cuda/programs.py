@@ -1,4 +1,4 @@
-"""The programs of cuda/run.py: each written once, as a function of the ops `f` of a runtime (forms.py) and of arrays on the GPU.
+"""The programs of cuda/run.py: each written once, as a function of the ops `f` of a runtime (runtimes.py) and of arrays on the GPU.
 
 Amounts are of the least work: bytes of memory that must be read or written once, and operations of products.
 """

@@ -19,8 +19,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import numpy as np  # noqa: E402
 from figures import interval  # noqa: E402
-from forms import FORMS  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
+from runtimes import RUNTIMES  # noqa: E402
 from worker import Worker  # noqa: E402
 
 SPAN = 0.1  # s of one measurement
@@ -53,7 +53,7 @@ def sampled(y):
 def serve(connection, side, names):
     """Sends what the side is and, for each name that it receives, calls and seconds of a call, or the error."""
     try:
-        form = FORMS[side]()
+        form = RUNTIMES[side]()
         connection.send(side)
     except Exception as e:
         connection.send(RuntimeError(f"{side}: {type(e).__name__}: {e}"))
@@ -118,7 +118,7 @@ def show(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="PATTERN", help="what to measure")
-    parser.add_argument("--sides", default=",".join(FORMS))
+    parser.add_argument("--sides", default=",".join(RUNTIMES))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--json", help="a file for all figures")

@@ -30,8 +30,8 @@ def torch_step(data, threads, compiled):
     return step
 
 
-def jax_step(data, threads):
-    os.environ["JAX_PLATFORMS"] = "cpu"
+def jax_update(rate):
+    """-> a compiled step: (params, x, labels) -> (params, loss). It takes the memory of params."""
     import jax
     import jax.numpy as jnp
 
@@ -43,8 +43,14 @@ def jax_step(data, threads):
 
     def update(params, x, labels):
         loss, grads = jax.value_and_grad(loss_of)(params, x, labels)
-        return [p - RATE * g for p, g in zip(params, grads)], loss
-    update = jax.jit(update, donate_argnums=0)
+        return [p - rate * g for p, g in zip(params, grads)], loss
+    return jax.jit(update, donate_argnums=0)
+
+
+def jax_step(data, threads):
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    import jax.numpy as jnp
+    update = jax_update(RATE)
     x, labels, *params = (jnp.asarray(a) for a in data)
 
     def step():

@@ -230,18 +230,8 @@ class Jax:
         return lambda: code(*arrays)
 
     def train(self, x, labels, *params):
-        jax, np, params = self.jax, self.np, list(params)
-
-        def loss_of(params, x, labels):
-            for k in range(0, len(params), 2):
-                x = x @ params[k] + params[k + 1]
-                x = jax.nn.relu(x) if k + 2 < len(params) else x
-            return -np.mean(np.take_along_axis(jax.nn.log_softmax(x), labels[:, None], 1))
-
-        def update(params, x, labels):
-            loss, grads = jax.value_and_grad(loss_of)(params, x, labels)
-            return [p - RATE * g for p, g in zip(params, grads, strict=True)], loss
-        update = jax.jit(update, donate_argnums=0)
+        from forms.train_form import jax_update
+        update, params = jax_update(RATE), list(params)
 
         def once():
             nonlocal params
@@ -297,4 +287,4 @@ class Jax:
         return lax.reduce_window(x, -self.np.inf, lax.max, (1, 1, window, window), (1, 1, stride, stride), [(0, 0)] * 2 + [(pad, pad)] * 2)
 
 
-FORMS = {"keel": Keel, "torch": Torch, "torch_compiled": TorchCompiled, "torch_graph": TorchGraph, "jax": Jax}
+RUNTIMES = {"keel": Keel, "torch": Torch, "torch_compiled": TorchCompiled, "torch_graph": TorchGraph, "jax": Jax}
