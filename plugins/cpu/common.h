@@ -227,6 +227,7 @@ Impls MatmulImpls();
 Impls Int8Impls();
 Impls BlockImpls();
 Impls ConvImpls();
+Impls ConvIntegerImpls();
 Impls ConvGradImpls();
 Impls ConvLoopImpls();
 Impls PoolImpls();

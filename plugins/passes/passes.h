@@ -10,6 +10,7 @@ void inline_calls(Edit&);
 void loop(Edit&);
 void fold(Edit&);
 void unpack(Edit&);
+void quantised(Edit&);
 void simplify(Edit&);
 void cse(Edit&);
 void ahead(Edit&);

@@ -26,6 +26,8 @@ const keel_pass kPasses[] = {
      "loop fold", run<inline_calls>},
     {"loop", "inlines branches and loops known at compile time, hoists invariant nodes out of loops",
      KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr, "fold", run<loop>},
+    {"quantised", "computes contractions of dequantised integers in integers", KEEL_PHASE_CANON, 2,
+     KEEL_CLOSE, 0, "inline", "fold", run<quantised>},
     {"fold", "computes nodes with constant operands", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr, nullptr,
      run<fold>},
     {"unpack", "folds even if constants grow, as for quantised weights; not in files", KEEL_PHASE_CANON, 1,

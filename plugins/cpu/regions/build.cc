@@ -14,6 +14,12 @@ dnnl::memory::data_type TypeOf(keel_dt dtype) {
       return dnnl::memory::data_type::bf16;
     case KEEL_F16:
       return dnnl::memory::data_type::f16;
+    case KEEL_I8:
+      return dnnl::memory::data_type::s8;
+    case KEEL_U8:
+      return dnnl::memory::data_type::u8;
+    case KEEL_I32:
+      return dnnl::memory::data_type::s32;
     default:
       return dnnl::memory::data_type::undef;
   }
@@ -49,6 +55,11 @@ const void* Constants::Get(const void* key, const Layout& from, const Layout& to
 const void* Constants::Vector(const std::vector<float>& values) {
   vectors_.push_back(std::make_unique<std::vector<float>>(values));
   return vectors_.back()->data();
+}
+
+const void* Constants::Integer(int32_t value) {
+  integers_.push_back(value);
+  return &integers_.back();
 }
 
 Layout Builder::PlainOf(uint32_t v) const {
@@ -244,6 +255,7 @@ void Builder::EmitNode(uint32_t n) {
 // Emits the whole group as one primitive if oneDNN has an optimised one, else the longest prefix that it has.
 void Builder::EmitGroup(const Group& group) {
   const BodyNode& anchor = body.nodes[group.anchor];
+  if (!IsContraction(anchor.op)) return EmitQuantisedGroup(group);
   const auto emit = anchor.op == "conv" ? EmitConv : EmitMatmul;
   size_t count = group.nodes.size() + 1;
   bool ok = false;
@@ -252,6 +264,21 @@ void Builder::EmitGroup(const Group& group) {
   done_[group.anchor] = true;
   for (size_t i = 0; i < count; i++) done_[group.nodes[i]] = true;
   for (size_t i = count; i < group.nodes.size(); i++) EmitNode(group.nodes[i]);
+}
+
+// One primitive, or node by node.
+void Builder::EmitQuantisedGroup(const Group& group) {
+  const bool whole = EmitQuantised(*this, group);
+  std::vector<uint32_t> nodes = group.before;
+  std::sort(nodes.begin(), nodes.end());
+  nodes.push_back(group.anchor);
+  nodes.insert(nodes.end(), group.nodes.begin(), group.nodes.end());
+  for (uint32_t n : nodes) {
+    if (whole)
+      done_[n] = true;
+    else
+      EmitNode(n);
+  }
 }
 
 void Builder::EmitGradGroup(const ReluPoolGrad& grad) {
@@ -308,7 +335,8 @@ std::unique_ptr<Program> Builder::Run() {
   for (const Group& g : groups_) {
     by_last[g.Last()] = &g;
     grouped[g.anchor] = true;
-    for (uint32_t n : g.nodes) grouped[n] = true;
+    for (const auto& nodes : {g.nodes, g.before})
+      for (uint32_t n : nodes) grouped[n] = true;
   }
   const std::vector<ReluPoolGrad> found = FindReluPoolGrads(body);
   for (const ReluPoolGrad& grad : found) {

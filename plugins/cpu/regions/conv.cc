@@ -8,17 +8,11 @@
 #include "plugins/cpu/regions/ops.h"
 
 namespace keel_cpu {
-namespace {
 
 using Forward = dnnl::convolution_forward;
 
-// Up to so many channels, channels last takes twice the time of oneDNN's choice, whose rows cannot be split
-// in place.
-constexpr int64_t kFewChannels = 8;
-
-// Splits channels-last images by batch and rows. No parts: one primitive is short enough.
 Parts<Forward> ConvParts(const Conv& s, const Geometry& g, const Forward::primitive_desc& d,
-                         const Layout& bias, int64_t finer = 1) {
+                         const Layout& bias, int64_t finer) {
   Parts<Forward> cut;
   const std::vector<Box> boxes = Boxes({s.n, s.w.out[0]}, s.Work() * finer);
   if (boxes.size() == 1) return cut;
@@ -51,6 +45,12 @@ Parts<Forward> ConvParts(const Conv& s, const Geometry& g, const Forward::primit
   };
   return cut;
 }
+
+namespace {
+
+// Up to so many channels, channels last takes twice the time of oneDNN's choice, whose rows cannot be split
+// in place.
+constexpr int64_t kFewChannels = 8;
 
 // For layouts whose rows cannot be split in place: each strip is copied in, computed and copied out, and is
 // small enough to stay in the cache. False: impossible, and nothing was emitted.

@@ -1,5 +1,5 @@
 // fuse.cc: see fuse.h. Also maps elementwise ops to oneDNN algorithms.
-#include "plugins/cpu/regions/fuse.h"
+#include "plugins/cpu/regions/quantised.h"
 
 #include <algorithm>
 #include <cmath>
@@ -258,8 +258,13 @@ std::vector<Group> MakeGroups(const Body& body) {
   std::vector<bool> taken(body.nodes.size());
   // Later anchors first: the operands that they add exist by then, so the addition can be in place.
   for (uint32_t a = static_cast<uint32_t>(body.nodes.size()); a-- > 0;) {
+    Group g = {a, {}, {}};
+    if (!taken[a] && FindQuantised(body, a, taken, &g)) {
+      for (uint32_t n : g.nodes) taken[n] = true;
+      groups.push_back(std::move(g));
+      continue;
+    }
     if (!IsContraction(body.nodes[a].op)) continue;
-    Group g = {a, {}};
     Chain chain(body, body.nodes[a]);
     for (;;) {
       const BodyValue& value = body.values[chain.Out()];

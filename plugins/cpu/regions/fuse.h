@@ -27,7 +27,8 @@ struct Recipe {
 
 struct Group {
   uint32_t anchor = kNone;
-  std::vector<uint32_t> nodes;  // after the anchor, in order
+  std::vector<uint32_t> nodes;   // after the anchor, in order
+  std::vector<uint32_t> before;  // nodes whose results only this group would read, and does not need
   uint32_t Last() const { return nodes.empty() ? anchor : nodes.back(); }
 };
 

@@ -87,6 +87,12 @@ struct Parts {
   std::function<typename P::primitive_desc(const Part&, const dnnl::primitive_attr&)> make;
 };
 
+// Splits channels-last images by batch and rows. No parts: one primitive is short enough.
+struct Geometry;
+Parts<dnnl::convolution_forward> ConvParts(const Conv& s, const Geometry& g,
+                                           const dnnl::convolution_forward::primitive_desc& d,
+                                           const Layout& bias, int64_t finer = 1);
+
 // False: some part has no optimised primitive, and nothing was emitted.
 template <class P>
 bool EmitParts(Builder& b, const Recipe& r, const Attributes& a, const Parts<P>& cut, const Operands& whole) {

@@ -285,8 +285,8 @@ int32_t MatchRegion(keel_dev, const keel_host* host, const keel_node* node) {
     for (uint32_t i = 0; i < body.nodes.size(); i++) {
       const BodyNode& n = body.nodes[i];
       if (n.op == "call" || !FitsRegion(body, i)) return 0;
-      const bool anchor =
-          (IsContraction(n.op) || IsConvGrad(n.op)) && body.values[n.out[0]].dtype == KEEL_F32;
+      const bool anchor = n.op == "conv_integer" || ((IsContraction(n.op) || IsConvGrad(n.op)) &&
+                                                     body.values[n.out[0]].dtype == KEEL_F32);
       contraction |= anchor && !IsSmallProduct(body, n);
     }
     return contraction ? 1 : 0;

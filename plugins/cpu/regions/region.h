@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 
 #include "plugins/cpu/onednn/onednn.h"
@@ -79,7 +80,9 @@ class Constants {
   // `key` identifies data derived from a constant; `make` creates it in layout `from`.
   const void* Get(const void* key, const Layout& from, const Layout& to,
                   const std::function<const void*(Bytes*)>& make);
-  const void* Vector(const std::vector<float>& values);  // lives as long as this object
+  // These live as long as this object.
+  const void* Vector(const std::vector<float>& values);
+  const void* Integer(int32_t value);
 
  private:
   struct CachedConstant {
@@ -89,6 +92,7 @@ class Constants {
   };
   std::vector<CachedConstant> entries_;
   std::vector<std::unique_ptr<std::vector<float>>> vectors_;
+  std::deque<int32_t> integers_;
 };
 
 dnnl::memory::data_type TypeOf(keel_dt dtype);  // undef: oneDNN does not compute with it here
@@ -158,6 +162,7 @@ class Builder {
   int New(Buffer buffer);
   int Use(int buffer);
   void EmitGroup(const Group& group);
+  void EmitQuantisedGroup(const Group& group);
   void EmitGradGroup(const ReluPoolGrad& grad);
   bool Empty(const BodyNode& node) const;
   void EmitNode(uint32_t n);
@@ -179,6 +184,7 @@ class Builder {
 bool EmitConv(Builder& b, const BodyNode& node, const Recipe& recipe);
 bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& recipe);
 bool EmitMaxPool(Builder& b, const BodyNode& node, const Layout& x, const Layout& y);
+bool EmitQuantised(Builder& b, const Group& group);
 bool EmitConvGradX(Builder& b, const BodyNode& node);
 bool EmitConvGradW(Builder& b, const BodyNode& node);
 // A sum over all dims of images but the channels; for sum_to this is the only impl.

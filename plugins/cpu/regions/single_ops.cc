@@ -39,6 +39,7 @@ bool Elementwise(Builder& b, const BodyNode& n) {
   const bool only = FindImpl(n) == nullptr;  // an op with a body, without an impl of this plugin
   const uint32_t number = static_cast<uint32_t>(&n - b.body.nodes.data());
   for (uint32_t x : n.in) {
+    if (b.Value(x).dtype != b.Value(n.out[0]).dtype || b.Value(x).dtype != KEEL_F32) continue;
     std::vector<PostOp> post;
     if ((!only && !b.Blocked(x)) || b.Value(x).dims != b.Value(n.out[0]).dims) continue;
     if (b.LayoutOf(x).get_dims() != b.Value(x).dims) continue;
@@ -82,7 +83,8 @@ bool EmitPooling(Builder& b, const BodyNode& n, dnnl::algorithm fn, const PoolSh
   using Pooling = dnnl::pooling_forward;
   const Pooling::primitive_desc d(Engine(), kInference, fn, x, AnyLayout(out, x.get_data_type()), p.stride,
                                   p.window, p.dil, p.lo, p.hi, UserScratch());
-  if (fn == dnnl::algorithm::pooling_max) return EmitMaxPool(b, n, x, d.dst_desc());
+  const bool floats = b.Value(n.in[0]).dtype == KEEL_F32;  // of integers oneDNN's maximum is right, too
+  if (fn == dnnl::algorithm::pooling_max && floats) return EmitMaxPool(b, n, x, d.dst_desc());
   return IsOptimized(d) && TryEmit<Pooling>(b, d, n.out[0], {{DNNL_ARG_SRC, x, b.BufferIn(n.in[0], x)}});
 }
 

@@ -1,7 +1,4 @@
 // qlinear.cc: products and convolutions of quantised operands: QLinearMatMul, QLinearConv, ConvInteger.
-//
-// Zero points are subtracted in 32-bit integers. A convolution sums in f64, which holds every sum of products
-// of 8-bit integers exactly, because the catalogue's conv takes floats.
 #include "plugins/onnx/ops/quantize.h"
 #include "plugins/onnx/ops/window.h"
 
@@ -15,11 +12,6 @@ Term along(Call& c, size_t i, size_t axis, size_t rank) {
   Dims to(rank, 1);
   to.at(axis) = x.dim(0);
   return x.reshape(to);
-}
-
-Term centred_along(Call& c, size_t x, size_t zero, size_t axis) {
-  const Term wide = Term(c, x).to(KEEL_I32);
-  return c.has(zero) ? wide - along(c, zero, axis, wide.rank()).to(KEEL_I32) : wide;
 }
 
 // Rounds to the nearest even integer, adds the zero point (operand `zero`) and saturates.
@@ -41,31 +33,32 @@ void qlinear_matmul(Call& c) {
   requantised(c, product.to(KEEL_F32) * scale, 7, out - 2);
 }
 
-// The sum of products of x and w as f64, exact integers.
-Term integer_conv(Call& c, const Term& x, const Term& w) {
-  const Dims d = x.dims(), weights = w.dims();
+Term integer_conv(Call& c, size_t x, size_t w, size_t x_zero, size_t w_zero) {
+  const Dims d = c.dims(x), weights = c.dims(w);
   if (d.size() < 3 || weights.size() != d.size())
     c.invalid(cat("its operand has ", d.size(), " dims and its weights ", weights.size(),
                   "; expected batch, channels and image dims in both"));
   Ints size;
   for (size_t k = 2; k < weights.size(); k++) size.push_back(static_dim(c, weights[k], "the window"));
   const Window win = window(c, Dims(d.begin() + 2, d.end()), size);
-  return x.to(KEEL_F64).op("conv", w.to(KEEL_F64),
-                           Attrs()
-                               .ints("stride", win.stride)
-                               .ints("dil", win.dilation)
-                               .dims("lo", win.lo)
-                               .dims("hi", win.hi)
-                               .i("groups", c.i("group", 1)));
+  Ids in = {c.in(x), c.in(w)};
+  if (c.has(x_zero) || c.has(w_zero))
+    in.push_back(c.has(x_zero) ? along(c, x_zero, 1, d.size()).v : KEEL_NO_VALUE);
+  if (c.has(w_zero)) in.push_back(along(c, w_zero, 0, d.size()).v);
+  return {c.e, c.e.op("conv_integer", in,
+                      Attrs()
+                          .ints("stride", win.stride)
+                          .ints("dil", win.dilation)
+                          .dims("lo", win.lo)
+                          .dims("hi", win.hi)
+                          .i("groups", c.i("group", 1)))};
 }
 
-void conv_integer(Call& c) {
-  c.set(0, integer_conv(c, centred_along(c, 0, 2, 1), centred_along(c, 1, 3, 0)).to(KEEL_I32).v);
-}
+void conv_integer(Call& c) { c.set(0, integer_conv(c, 0, 1, 2, 3).v); }
 
 void qlinear_conv(Call& c) {
-  Term sum = integer_conv(c, centred_along(c, 0, 2, 1), centred_along(c, 3, 5, 0));
-  if (c.has(8)) sum = sum + along(c, 8, 1, sum.rank()).to(KEEL_F64);
+  Term sum = integer_conv(c, 0, 3, 2, 5);
+  if (c.has(8)) sum = sum + along(c, 8, 1, sum.rank());
   const Term scale = along(c, 1, 1, sum.rank()).to(KEEL_F32) * along(c, 4, 1, sum.rank()).to(KEEL_F32) /
                      along(c, 6, 1, sum.rank()).to(KEEL_F32);
   requantised(c, sum.to(KEEL_F32) * scale, 7, 1);

@@ -100,7 +100,11 @@ void dequantize(Call& c) {
   keel_dt to = c.dtype(1);
   if (c.i("output_dtype", 0)) to = c.type("output_dtype", to);
   const keel_dt from = c.dtype(0);
-  const keel_dt inner = keel::is_storage(from) && !keel::is_storage_integer(from) ? to : keel_dt{KEEL_I32};
+  // f32 holds the differences of 16-bit integers exactly.
+  const bool wide = is_integer(from) && keel::dtype_bits(from) > 16;
+  const keel_dt inner = keel::is_storage(from) && !keel::is_storage_integer(from) ? to
+                        : wide || to != KEEL_F32                                  ? keel_dt{KEEL_I32}
+                                                                                  : keel_dt{KEEL_F32};
   keel_value x = e.cast(c.in(0), inner);
   if (c.has(2)) x = e.op("sub", {x, broadcast_scale(c, 2, inner)});
   c.done("mul", {e.cast(x, to), broadcast_scale(c, 1, to)});

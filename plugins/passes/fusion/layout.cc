@@ -20,6 +20,12 @@ bool is_image(const Edit& e, keel_value v) {
   const Type t = e.type(v);
   return t.dtype == KEEL_F32 && t.rank() >= kLeastRank && is_number(t.dims[1]);
 }
+// Also of integers, as quantised images and their sums are.
+bool is_any_image(const Edit& e, keel_value v) {
+  const Type t = e.type(v);
+  const bool fits = t.dtype == KEEL_F32 || t.dtype == KEEL_I32 || t.dtype == KEEL_I8 || t.dtype == KEEL_U8;
+  return fits && t.rank() >= kLeastRank && is_number(t.dims[1]);
+}
 
 bool is_window(std::string_view op) { return op == "conv" || op == "max_pool" || op == "avg_pool"; }
 
@@ -33,7 +39,7 @@ bool is_global_mean(const Edit& e, NodeId n) {
 }
 
 bool is_gradient(std::string_view op) { return op == "conv_grad_x" || op == "conv_grad_w"; }
-bool is_anchor(std::string_view op) { return op == "conv" || is_gradient(op); }
+bool is_anchor(std::string_view op) { return op == "conv" || op == "conv_integer" || is_gradient(op); }
 
 // Whether n sums all dims but the channels of images (a bias gradient).
 bool is_channel_sum(const Edit& e, NodeId n) {
@@ -73,10 +79,19 @@ bool goes_forward(const Edit& e, NodeId n) {
   return is_binary(e, n) && (is_image(e, x) || is_image(e, e.in(n, 1)));
 }
 
+// Of a graph with quantised convolutions: ops on images of integers are members, too.
+bool goes_forward_quantised(const Edit& e, NodeId n) {
+  if (goes_forward(e, n)) return true;
+  const bool member = is_unary(e, n) || is_binary(e, n) || e.is(n, "max_pool") || e.is(n, "conv_integer") ||
+                      (e.is(n, "concat") && e.integer(n, "axis") == 1);
+  return member && is_any_image(e, e.in(n, 0)) && is_any_image(e, e.out(n));
+}
+
 // The kind of each node, by position.
 class Kinds {
  public:
   Kinds(const Edit& e, const Regions& regions) : e_(e), regions_(regions) {
+    for (uint32_t p = 0; p < regions.size(); p++) quantised_ |= e.is(regions.node(p), "conv_integer");
     for (uint32_t p = 0; p < regions.size(); p++) kinds_.push_back(find(regions.node(p)));
   }
   Kind operator[](size_t place) const { return kinds_[place]; }
@@ -85,7 +100,15 @@ class Kinds {
   Kind find(NodeId n) const {
     if (e_.ins(n).empty() || e_.in(n, 0) == KEEL_NO_VALUE || e_.outs(n).size() != 1) return kNeither;
     if (goes_back(e_, n) || is_sum(n)) return kBackward;
-    return goes_forward(e_, n) ? kForward : kNeither;
+    if (!quantised_) return goes_forward(e_, n) ? kForward : kNeither;
+    return (is_anchor(e_.op(n)) || follows(n)) && goes_forward_quantised(e_, n) ? kForward : kNeither;
+  }
+  // Whether n uses a result of a member: in front of a quantised convolution images are plain and small.
+  bool follows(NodeId n) const {
+    return std::ranges::any_of(e_.ins(n), [&](keel_value v) {
+      const NodeId from = v == KEEL_NO_VALUE ? kNone : e_.producer(v);
+      return from != kNone && kinds_[regions_.place_of(from)] == kForward;
+    });
   }
   // A sum of gradients from two users.
   bool is_sum(NodeId n) const {
@@ -100,6 +123,7 @@ class Kinds {
   }
   const Edit& e_;
   const Regions& regions_;
+  bool quantised_ = false;  // the graph has quantised convolutions
   std::vector<Kind> kinds_;
 };
 
