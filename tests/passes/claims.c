@@ -56,6 +56,9 @@ static keel_rc open_device(const keel_host* host, uint32_t i, const keel_kv* opt
 static const keel_impl impls[] = {
     {"call", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match, NULL, run},
     {"matmul", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match_op, NULL, run},
+    {"matmul_integer", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match_op, NULL, run},
+    {"conv_integer", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match_op, NULL, run},
+    {"max_pool", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match_op, NULL, run},
     {"gather", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match_op, NULL, run},
     {"max_pool_index", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match_op, NULL, run},
     {"scatter_add", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match_op, NULL, run},
@@ -63,6 +66,6 @@ static const keel_impl impls[] = {
 static const keel_device device = KEEL_HOST_DEVICE(count, NULL, open_device, NULL);
 static const keel_plugin claims = {
     KEEL_PLUGIN_HEADER, .name = "claims", .version = "1.0", .about = "takes calls and runs nothing",
-    .device = &device,  .impls = impls,   .n_impls = 5,     .impl_stride = sizeof(keel_impl),
+    .device = &device,  .impls = impls,   .n_impls = 8,     .impl_stride = sizeof(keel_impl),
 };
 KEEL_PLUGIN(claims)

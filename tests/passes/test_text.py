@@ -10,7 +10,7 @@ HERE = Path(__file__).resolve().parent
 GROUPS = ("layout", "epilogue", "map")
 LISTED = (*GROUPS, "cse")  # these cases list the remaining ops
 HEAD = r"(?:const [^\n]*\n|fn [^\n]*\n(?:  [^\n]*\n)*\}\n)*"  # constants and functions
-DEVICES = {name: "claims:{}" for name in GROUPS} | {"nearby": "cpu", "compose": "cpu"}  # the others: reference
+DEVICES = {name: "claims:{}" for name in (*GROUPS, "quantised")} | {"nearby": "cpu", "compose": "cpu"}  # the others: reference
 
 
 def cases(name):
@@ -24,7 +24,7 @@ def cases(name):
 
 
 def all_cases():
-    for name in ("fold", "simplify", "nearby", "inline", "loop", "compose", "transpose", *LISTED):
+    for name in ("fold", "simplify", "nearby", "inline", "loop", "compose", "transpose", "quantised", *LISTED):
         for title, *rest in cases(name):
             yield pytest.param(name, *rest, id=f"{name}: {title}")
 

@@ -100,7 +100,8 @@ void Begin(const Node& outer, Body* body) {
   body->exact_convolution =
       outer.host->node_attr(outer.node, "keel.exact_convolution", &exact) == KEEL_OK && exact.i != 0;
   body->n_in = outer.InCount();
-  for (uint32_t i = 0; i < body->n_in; i++) body->values.push_back(ValueOf(outer.In(i)));
+  for (uint32_t i = 0; i < body->n_in; i++)
+    body->values.push_back(outer.Has(i) ? ValueOf(outer.In(i)) : BodyValue());
 }
 
 bool IsInner(const Node& node) { return node.host->node_op == InnerOp; }
@@ -119,7 +120,7 @@ bool ReadBody(const Node& call, Body* body) {
 void BodyOf(const Node& node, Body* body) {
   Begin(node, body);
   std::vector<uint32_t> operands(body->n_in);
-  for (uint32_t i = 0; i < body->n_in; i++) operands[i] = i;
+  for (uint32_t i = 0; i < body->n_in; i++) operands[i] = node.Has(i) ? i : kNone;
   AddNode({node.node, operands.data(), body->n_in, 1, 0, 0}, body);
   body->results = body->nodes[0].out;
   body->values[body->results[0]].result = 0;

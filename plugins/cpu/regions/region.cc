@@ -103,7 +103,7 @@ class Execution {
   static void* Base(const Buffer& b, const keel_call* call, char* arena) {
     switch (b.kind) {
       case Buffer::kIn:
-        return keel_ptr(call->in[b.index]);
+        return call->in[b.index] != nullptr ? keel_ptr(call->in[b.index]) : nullptr;
       case Buffer::kOut:
         return keel_ptr(call->out[b.index]);
       case Buffer::kConstant:
