@@ -159,6 +159,7 @@ const Rule* find_rule(Text domain, Text op, int opset) {
                         tree_node_rules(),
                         contrib_rules(),
                         contrib_products_rules(),
+                        contrib_quantised_rules(),
                         contrib_attention_rules(),
                         old_rules()})
       for (const Rule& rule : rules) map->emplace(rule.op, &rule);

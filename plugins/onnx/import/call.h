@@ -129,6 +129,7 @@ Rules tree_node_rules();
 Rules old_rules();
 Rules contrib_rules();
 Rules contrib_products_rules();
+Rules contrib_quantised_rules();
 Rules contrib_attention_rules();
 // Operators of other domains are listed as "domain.Name", for any version. Null: none.
 const Rule* find_rule(Text domain, Text op, int opset);

@@ -5,25 +5,6 @@
 namespace onnx_import {
 namespace {
 
-// Operand i (a scale or a zero point) along dim `axis` of a value of this rank; scalars broadcast.
-Term along(Call& c, size_t i, size_t axis, size_t rank) {
-  const Term x = spread(c, i);
-  if (x.rank() != 1) return x;
-  Dims to(rank, 1);
-  to.at(axis) = x.dim(0);
-  return x.reshape(to);
-}
-
-// Rounds to the nearest even integer, adds the zero point (operand `zero`) and saturates.
-void requantised(Call& c, const Term& y, size_t zero, size_t axis) {
-  const keel_dt to = c.has(zero) ? c.dtype(zero) : c.dtype(0);
-  if (!is_integer(to)) c.unsupported(cat("quantization to ", dtype_name(to)));
-  Term z = y.op("round");
-  if (c.has(zero)) z = z + along(c, zero, axis, y.rank()).to(z.dtype());
-  const Limits l = limits(to);
-  c.set(0, z.clamp(l.least, l.most).to(to).v);
-}
-
 void qlinear_matmul(Call& c) {
   expect_matrices(c, 0, 3);
   const Term product = integer_product(c, 0, 3, 2, 5);

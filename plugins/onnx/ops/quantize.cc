@@ -19,6 +19,23 @@ Term spread(Call& c, size_t i) {
   return d.size() == 1 && d[0] == 1 ? Term(c, i).reshape({}) : Term(c, i);
 }
 
+Term along(Call& c, size_t i, size_t axis, size_t rank) {
+  const Term x = spread(c, i);
+  if (x.rank() != 1) return x;
+  Dims to(rank, 1);
+  to.at(axis) = x.dim(0);
+  return x.reshape(to);
+}
+
+void requantised(Call& c, const Term& y, size_t zero, size_t axis) {
+  const keel_dt to = c.has(zero) ? c.dtype(zero) : c.dtype(0);
+  if (!is_integer(to)) c.unsupported(cat("quantization to ", dtype_name(to)));
+  Term z = y.op("round");
+  if (c.has(zero)) z = z + along(c, zero, axis, y.rank()).to(z.dtype());
+  const Limits l = limits(to);
+  c.set(0, z.clamp(l.least, l.most).to(to).v);
+}
+
 Term integer_product(const Term& x, const Term& y, const std::optional<Term>& x_zero,
                      const std::optional<Term>& y_zero) {
   Ids in = {x.v, y.v};

@@ -14,6 +14,10 @@ Limits limits(keel_dt dtype);
 
 // A scale or zero point, operand i: a number in place of a vector with one element, else as it is.
 Term spread(Call& c, size_t i);
+// The same along dim `axis` of a value of this rank.
+Term along(Call& c, size_t i, size_t axis, size_t rank);
+// Result 0: y rounded to the nearest even integer, plus the zero point (operand `zero`), saturated.
+void requantised(Call& c, const Term& y, size_t zero, size_t axis);
 // The product of 8-bit integers less their zero points, in i32. Zero points are a number or a vector: one for
 // each row of x, for each column of y.
 Term integer_product(const Term& x, const Term& y, const std::optional<Term>& x_zero,
