@@ -54,6 +54,23 @@ def test_random(context, device, seed):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("scores", ["random", "falling", "rising", "equal"])
+def test_the_best_boxes_of_many_are_at_one_place(context, device, scores):
+    """So the boxes with low scores are needed, too."""
+    rng, n = np.random.default_rng(6), 3100
+    boxes = np.tile(np.array([0, 0, 8, 8], "f4"), (1, n, 1)) + rng.uniform(0, 0.1, (1, n, 4)).astype("f4")
+    boxes[0, 1::600] += 10 * np.arange(1, 7, dtype="f4")[:, None]
+    score = {"random": rng.uniform(0.5, 1, n), "falling": np.linspace(1, 0.5, n), "rising": np.linspace(0.5, 1, n), "equal": np.full(n, 0.5)}[scores]
+    score[1::600] = [0.3, 0.2, 0.2, 0.4, 0.1, 0.3]
+    feeds = boxes, score.astype("f4")[None, None]
+    for most in (1, 5, 100):
+        proto = constant_model(most, 0.5, 0.05)
+        want = expected(proto, feeds)
+        assert len(want[0]) == min(most, 7)
+        assert_similar(want, run_model(context, device, proto, feeds), 0, 0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_one_plan_serves_fed_limits_and_all_sizes(context, device, tmp_path):
     (tmp_path / "m.onnx").write_bytes(model(FED).SerializeToString())
     plan = context.import_file(tmp_path / "m.onnx").session(device).prepare()

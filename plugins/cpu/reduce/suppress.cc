@@ -1,13 +1,15 @@
 // suppress.cc: non_max_suppression, which chooses the best of boxes that overlap. A row is one class of one
-// batch. Its candidates become a heap; boxes taken from it are compared with the chosen boxes, several at
-// once.
+// batch. Its best candidates become a heap; boxes taken from it are compared with the chosen boxes, several
+// at once. Only if they do not suffice, the other candidates follow.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/parallel/parallel.h"
+#include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
 namespace {
@@ -82,6 +84,10 @@ uint64_t KeyOf(float score, int64_t place) {
   bits = bits >> 31 ? ~bits : bits | 0x80000000u;
   return uint64_t{bits} << 32 | (UINT32_MAX - static_cast<uint32_t>(place));
 }
+float ScoreOf(uint64_t key) {
+  const auto bits = static_cast<uint32_t>(key >> 32);
+  return std::bit_cast<float>(bits >> 31 ? bits & 0x7fffffffu : ~bits);
+}
 int64_t PlaceOf(uint64_t key) { return UINT32_MAX - static_cast<uint32_t>(key); }
 
 struct Suppress {
@@ -92,19 +98,49 @@ struct Suppress {
 // Whether a score is above `low`; NaN as `low`: any number is.
 bool IsCandidate(float score, float low) { return !(score <= low) & (score == score); }
 
-// Writes the keys of the candidates; returns their end. Most blocks of a detector's scores have none.
-uint64_t* Candidates(const float* scores, int64_t n, float low, uint64_t* end) {
-  for (int64_t begin = 0; begin < n; begin += kScores) {
-    const int64_t stop = std::min(n, begin + kScores);
-    uint32_t any = 0;
-    for (int64_t i = begin; i < stop; i++) any |= static_cast<uint32_t>(IsCandidate(scores[i], low));
-    for (int64_t i = begin; any && i < stop; i++) {
-      *end = KeyOf(scores[i], i);
-      end += IsCandidate(scores[i], low);
+// Bit i: score i of n, at most kScores, is a candidate.
+uint64_t CandidateBits(const float* scores, int64_t n, float low) {
+  uint64_t bits = 0;
+#if defined(__x86_64__)
+  if (n == kScores) {
+    const __m128 limit = _mm_set1_ps(low);
+    for (int64_t i = 0; i < kScores; i += 4) {
+      const __m128 x = _mm_loadu_ps(scores + i);
+      const __m128 above = _mm_and_ps(_mm_cmpnle_ps(x, limit), _mm_cmpord_ps(x, x));
+      bits |= static_cast<uint64_t>(_mm_movemask_ps(above)) << i;
+    }
+    return bits;
+  }
+#endif
+  for (int64_t i = 0; i < n; i++) bits |= static_cast<uint64_t>(IsCandidate(scores[i], low)) << i;
+  return bits;
+}
+
+// The candidates of a row whose keys are below `ceiling`: all, or, if there are more than twice `wanted`, at
+// least the best `wanted`.
+struct Candidates {
+  uint64_t* end;
+  uint64_t least = 0;  // all keys from here on to the ceiling are there; 0: all
+
+  // Writes the keys.
+  Candidates(const float* scores, int64_t n, float low, int64_t wanted, uint64_t ceiling, uint64_t* keys)
+      : end(keys) {
+    for (int64_t begin = 0; begin < n; begin += kScores) {
+      uint64_t bits = CandidateBits(scores + begin, std::min(n - begin, kScores), low);
+      for (; bits != 0; bits &= bits - 1) {
+        const int64_t i = begin + std::countr_zero(bits);
+        const uint64_t key = KeyOf(scores[i], i);
+        *end = key;
+        end += key < ceiling;
+      }
+      if (end - keys < 2 * wanted) continue;
+      std::nth_element(keys, keys + wanted - 1, end, std::greater());
+      end = keys + wanted;
+      least = end[-1];
+      low = ScoreOf(least);  // of equal scores a later one has a lower key
     }
   }
-  return end;
-}
+};
 
 int64_t Most(const keel_call* call) {
   return TypeOf(*call->in[2]) == KEEL_I32 ? *In<int32_t>(call, 2) : *In<int64_t>(call, 2);
@@ -118,15 +154,19 @@ int64_t RunRow(const keel_call* call, const Suppress& s, int64_t r, void* memory
   const float *scores = In<float>(call, 1) + r * s.n, limit = *In<float>(call, 3), low = *In<float>(call, 4);
   const int64_t most = std::min(Most(call), s.size), batch = r / s.classes;
   int64_t* found = Out<int64_t>(call, 0) + r * s.size * 3;
-  uint64_t* end = most > 0 ? Candidates(scores, s.n, low, keys) : keys;
-  std::make_heap(keys, end);
-  while (chosen.Count() < most && end > keys && !Cancelled(call)) {
-    std::pop_heap(keys, end);
-    const int64_t place = PlaceOf(*--end);
-    const Box box = BoxAt(In<float>(call, 0) + (batch * s.n + place) * 4, s.center);
-    if (chosen.Overlaps(box, limit)) continue;
-    chosen.Add(box);
-    for (int64_t v : {batch, r % s.classes, place}) *found++ = v;
+  int64_t wanted = std::max<int64_t>(4 * most, 256);
+  for (uint64_t ceiling = most > 0 ? UINT64_MAX : 0; ceiling > 0; wanted = s.n) {
+    auto [end, least] = Candidates(scores, s.n, low, wanted, ceiling, keys);
+    std::make_heap(keys, end);
+    while (chosen.Count() < most && end > keys && !Cancelled(call)) {
+      std::pop_heap(keys, end);
+      const int64_t place = PlaceOf(*--end);
+      const Box box = BoxAt(In<float>(call, 0) + (batch * s.n + place) * 4, s.center);
+      if (chosen.Overlaps(box, limit)) continue;
+      chosen.Add(box);
+      for (int64_t v : {batch, r % s.classes, place}) *found++ = v;
+    }
+    ceiling = chosen.Count() < most && !Cancelled(call) ? least : 0;
   }
   return chosen.Count();
 }

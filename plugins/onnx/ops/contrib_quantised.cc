@@ -1,6 +1,6 @@
 // contrib_quantised.cc: operators on quantised operands that ONNX Runtime's quantiser writes beside
-// QLinearConv, domain com.microsoft. Each dequantises, computes in f32 and quantises; the pass `quantised` and
-// the devices fuse that again.
+// QLinearConv, domain com.microsoft. Each dequantises, computes in f32 and quantises; the pass `quantised`
+// and the devices fuse that again.
 #include "plugins/onnx/ops/quantize.h"
 
 namespace onnx_import {
@@ -33,8 +33,7 @@ void softmax(Call& c) {
   const Term x = floats(c, 0);
   const auto rank = static_cast<int64_t>(x.rank());
   const int64_t axis = c.axis(c.i("axis", -1), rank);
-  if (c.i("opset", 13) >= 13 || axis == rank - 1)
-    return give(c, x.op("softmax", Attrs().i("axis", axis)), 3);
+  if (c.i("opset", 13) >= 13 || axis == rank - 1) return give(c, x.op("softmax", Attrs().i("axis", axis)), 3);
   Dims matrix = {1, 1};  // before opset 13 the operand is a matrix
   for (int64_t d = 0; d < rank; d++)
     matrix[d < axis ? 0 : 1] = c.e.mul(matrix[d < axis ? 0 : 1], x.dim(static_cast<size_t>(d)));
