@@ -1,5 +1,5 @@
 // fuse.cc: see fuse.h. Also maps elementwise ops to oneDNN algorithms.
-#include "plugins/cpu/regions/quantised.h"
+#include "plugins/cpu/regions/fuse.h"
 
 #include <algorithm>
 #include <cmath>
@@ -253,30 +253,17 @@ bool PostOpsOf(const Body& body, uint32_t node, uint32_t in, std::vector<PostOp>
   return n.in.size() == 1 ? Unaries(n, out) : n.in.size() == 2 && Binaries(body, node, in, out);
 }
 
-std::vector<Group> MakeGroups(const Body& body) {
-  std::vector<Group> groups;
-  std::vector<bool> taken(body.nodes.size());
-  // Later anchors first: the operands that they add exist by then, so the addition can be in place.
-  for (uint32_t a = static_cast<uint32_t>(body.nodes.size()); a-- > 0;) {
-    Group g = {a, {}, {}};
-    if (!taken[a] && FindQuantised(body, a, taken, &g)) {
-      for (uint32_t n : g.nodes) taken[n] = true;
-      groups.push_back(std::move(g));
-      continue;
-    }
-    if (!IsContraction(body.nodes[a].op)) continue;
-    Chain chain(body, body.nodes[a]);
-    for (;;) {
-      const BodyValue& value = body.values[chain.Out()];
-      if (value.result != kNone || value.users.size() != 1) break;
-      const uint32_t next = value.users[0];
-      if (taken[next] || !chain.Add(next)) break;
-      taken[next] = true;
-      g.nodes.push_back(next);
-    }
-    groups.push_back(std::move(g));
+Group GroupAfter(const Body& body, uint32_t anchor, const std::vector<bool>& taken) {
+  Group g = {anchor, {}, {}};
+  Chain chain(body, body.nodes[anchor]);
+  for (;;) {
+    const BodyValue& value = body.values[chain.Out()];
+    if (value.result != kNone || value.users.size() != 1) break;
+    const uint32_t next = value.users[0];
+    if (taken[next] || !chain.Add(next)) break;
+    g.nodes.push_back(next);
   }
-  return groups;
+  return g;
 }
 
 Recipe MakeRecipe(const Body& body, const Group& group, size_t count) {

@@ -37,6 +37,9 @@ bool IsConvGrad(const std::string& op);
 // Appends the post-ops of an elementwise node with operand `in`; false: oneDNN has none.
 bool PostOpsOf(const Body& body, uint32_t node, uint32_t in, std::vector<PostOp>* out);
 
+// A contraction and the nodes after it, without nodes that are taken.
+Group GroupAfter(const Body& body, uint32_t anchor, const std::vector<bool>& taken);
+// All groups of a body, those in quantised.h, too.
 std::vector<Group> MakeGroups(const Body& body);
 // The recipe of a group's anchor and its first `count` nodes.
 Recipe MakeRecipe(const Body& body, const Group& group, size_t count);

@@ -130,7 +130,8 @@ bool integer_matmul(Edit& e, NodeId n) {
   if (!w->whole() && (w->axis != (transposed ? rank - 2 : rank - 1))) return false;
   e.at(n);
   if (transposed) {
-    w->q = e.add("transpose", {w->q}, Attrs().ints("perm", {1, 0}));
+    const Ints perm = {1, 0};
+    w->q = e.add("transpose", {w->q}, Attrs().ints("perm", perm));
     w->axis = 1;
   }
   return replace_scaled(e, n, e.add("matmul_integer", operands(e, *x, *w)), *x, *w, 0);
