@@ -145,6 +145,7 @@ const Rule* find_rule(Text domain, Text op, int opset) {
                         quantize_rules(),
                         resize_rules(),
                         signal_rules(),
+                        random_rules(),
                         einsum_rules(),
                         qlinear_rules(),
                         place_rules(),

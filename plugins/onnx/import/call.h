@@ -114,6 +114,7 @@ Rules loss_rules();
 Rules quantize_rules();
 Rules resize_rules();
 Rules signal_rules();
+Rules random_rules();
 Rules einsum_rules();
 Rules qlinear_rules();
 Rules place_rules();

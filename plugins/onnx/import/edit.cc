@@ -95,6 +95,18 @@ Ids Edit::ops(const char* op, const Ids& in, const Attrs& attrs, uint32_t n_out,
   return outs;
 }
 
+keel_attr Edit::variable(const std::string& name, uint64_t initial) {
+  keel_tensor t = {};
+  t.data = &initial;
+  t.device = {1, 0};
+  t.dtype = {KEEL_U64 & 0xff, KEEL_U64 >> 8 & 0xff, 1};
+  uint32_t number = 0;
+  check(host_->edit_variable(edit_, cat(name, ".", (*variables_)++).c_str(), &t, &number));
+  keel_attr a = {KEEL_ATTR_VAR, 0, 0, 0, nullptr};
+  a.i = number;
+  return a;
+}
+
 keel_value Edit::constant(const Data& d, const std::string& name) {
   keel_tensor t = {};
   std::vector<int64_t> shape = d.dims;

@@ -81,6 +81,9 @@ class Edit {
   void result(const std::string& name, keel_value v);
   // Another graph of the module, a body; number: for the attribute of the node that runs it.
   Edit new_graph(int64_t* number);
+  // A u64 variable of the module; the attribute that names it.
+  keel_attr variable(const std::string& name, uint64_t initial);
+  uint32_t variables() const { return *variables_; }  // made so far
   void metadata(const std::string& key, const std::string& value);
 
   Dims dims(keel_value v);
@@ -106,7 +109,9 @@ class Edit {
   std::unordered_set<std::string> names_;
   std::map<std::pair<keel_dt, uint64_t>, keel_value> scalars_;
   bool is_body_ = false;  // its constants have no names, which a module has only once
-  std::shared_ptr<int64_t> graphs_ = std::make_shared<int64_t>(0);  // made so far, for their names
+  // Made so far, for their names.
+  std::shared_ptr<int64_t> graphs_ = std::make_shared<int64_t>(0);
+  std::shared_ptr<uint32_t> variables_ = std::make_shared<uint32_t>(0);
 };
 
 }  // namespace onnx_import

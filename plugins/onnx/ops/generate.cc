@@ -1,5 +1,4 @@
-// generate.cc: tensors from attributes and sizes: Constant, ConstantOfShape, Range, EyeLike, OneHot, Trilu,
-// the mask of Dropout.
+// generate.cc: tensors from attributes and sizes: Constant, ConstantOfShape, Range, EyeLike, OneHot, Trilu.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -124,18 +123,6 @@ void one_hot(Call& c) {
 }
 
 // In inference, dropout is the identity.
-void dropout(Call& c) {
-  double ratio = c.f("ratio", 0.5);
-  if (c.has(2)) {
-    const Sizes* training = c.known(2);
-    if (!training || training->v.size() != 1) c.unsupported("training_mode must be known at import");
-    if (c.has(1) && !stored_number(c, 1, &ratio)) ratio = 0.5;
-    if (training->v[0] != 0 && ratio != 0) c.unsupported("training mode with a ratio other than 0 is random");
-  }
-  c.alias(0, 0);
-  if (c.wants(1)) c.set(1, c.e.op("fill", {c.e.scalar(KEEL_BOOL, 1)}, Attrs().dims("dims", c.dims(0))));
-}
-
 constexpr Rule kRules[] = {
     {"Constant", 1, constant, "value value_float value_int value_floats value_ints"},
     {"ConstantOfShape", 9, constant_of_shape, "value", bit(0)},
@@ -143,8 +130,6 @@ constexpr Rule kRules[] = {
     {"EyeLike", 9, eye_like, "dtype k"},
     {"Trilu", 14, trilu, "upper", bit(1)},
     {"OneHot", 9, one_hot, "axis", bit(1)},
-    {"Dropout", 12, dropout, "seed", bit(1) | bit(2)},
-    {"Dropout", 7, dropout, "ratio"},
 };
 
 }  // namespace
