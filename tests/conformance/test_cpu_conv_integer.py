@@ -115,3 +115,16 @@ def all_convolutions():
             zx, zw = zero_points(rng, "shifted", x, w)
             got, _ = computed(x, w, zx, zw, attrs)
             assert np.array_equal(got, wanted(x, w, zx.astype(int), 0 if zw is None else 128, attrs)), (signs, x_shape)
+
+
+def test_long_work_in_parts():
+    """Images so large that one primitive would delay a cancellation: as strips of rows, each of which is short."""
+    rng = np.random.default_rng(9)
+    x, w, zx = drawn(rng, np.uint8, (1, 64, 480, 200)), drawn(rng, np.int8, (96, 64, 3, 3)), np.asarray(np.uint8(77))
+    whole, _ = computed(x, w, zx, None, {"stride": [2, 1], "lo": [1, 1], "hi": [1, 1]})
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=77)
+    strip = 20
+    for first in range(0, whole.shape[2], strip):
+        rows = padded[:, :, 2 * first:2 * (first + strip) + 1]
+        part, _ = computed(np.ascontiguousarray(rows), w, zx, None, {"stride": [2, 1]})
+        assert np.array_equal(part, whole[:, :, first:first + strip])

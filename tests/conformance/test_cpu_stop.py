@@ -32,6 +32,18 @@ def image(x, w, relu=True, **attrs):
     return build, [draw(*x)]
 
 
+def integers(x, w, **attrs):
+    """Quantised images and weights, from bytes to bytes."""
+    rng = np.random.default_rng(4)
+    weights = rng.integers(-127, 128, w, np.int8)
+
+    def build(g, x):
+        y = g.node("cast", g.node("conv_integer", x, g.constant(weights), **attrs), to=np.float32)
+        y = g.node("round", g.node("mul", y, g.constant(np.float32(1e-4))))
+        return g.node("cast", g.node("clamp", y, g.constant(np.float32(0)), g.constant(np.float32(255))), to=np.uint8)
+    return build, [rng.integers(0, 256, x, np.uint8)]
+
+
 def attention(*shape):
     return (lambda g, q, k, v: g.node("attention", q, k, v)), [draw(*shape)] * 3
 
@@ -55,6 +67,8 @@ LONG = {"product": product(False, False, (2500, 2500), (2500, 2500)),
         "images": image((24, 64, 112, 112), (64, 64, 3, 3), lo=[1, 1], hi=[1, 1]),
         "one image": image((1, 96, 500, 500), (96, 96, 3, 3), lo=[1, 1], hi=[1, 1]),
         "one image alone": image((1, 96, 500, 500), (96, 96, 3, 3), relu=False),
+        "quantised images": integers((24, 64, 112, 112), (128, 64, 3, 3), lo=[1, 1], hi=[1, 1]),
+        "a quantised image": integers((1, 128, 500, 500), (128, 128, 3, 3)),
         "training": training((12, 64, 112, 112), 64),
         "attention": attention(1, 12, 2500, 64),
         "softmax": one("softmax", (6000, 10000), axis=1),
