@@ -49,13 +49,39 @@ def node_cases():
 
 def node_case(name):
     case = node_cases()[name]
-    return case.model, [(as_arrays(i), as_arrays(o)) for i, o in case.data_sets], case.rtol, case.atol
+    return case.model, [(as_arrays(i), flat_values(as_arrays(o))) for i, o in case.data_sets], case.rtol, case.atol
 
 
 def as_arrays(values):
+    """A sequence is a list of arrays, an absent optional is None."""
     def one(v):
+        if v is None or isinstance(v, list):
+            return v if v is None else as_arrays(v)
         return numpy_helper.to_array(v) if isinstance(v, onnx.TensorProto) else np.asarray(v)
     return [one(v) for v in values]
+
+
+def flat_values(values):
+    """As Keel's results: the elements of a sequence one by one, nothing for an absent optional."""
+    return [x for v in values if v is not None for x in (v if isinstance(v, list) else [v])]
+
+
+def flat_feeds(model, feeds):
+    """The arrays of Keel's parameters by name, and the import options with lengths and shapes of sequences."""
+    optional = {i.name for i in model.graph.input if i.type.WhichOneof("value") == "optional_type"}
+    arrays, options = {}, {}
+    for name, value in feeds.items():
+        if value is None:
+            options[f"length.{name}"] = "none"
+        elif isinstance(value, list):
+            options[f"length.{name}"] = str(len(value))
+            for k, x in enumerate(value):
+                arrays[f"{name}_{k}"] = x
+                options[f"shape.{name}_{k}"] = ",".join(map(str, x.shape))
+        else:
+            arrays[name] = value
+            options.update({f"length.{name}": "1"} if name in optional else {})
+    return arrays, options
 
 
 def read_tensor(path):
@@ -98,13 +124,13 @@ def fed_inputs(model, count=None):
 def run_model(context, device, model, inputs, **options):
     """Imports an ONNX model (a ModelProto or a path), runs it on the device, returns its outputs."""
     proto = model if isinstance(model, onnx.ModelProto) else onnx.load(model, load_external_data=False)
-    feeds = dict(zip(fed_inputs(proto, len(inputs)), inputs))
+    feeds, sizes = flat_feeds(proto, dict(zip(fed_inputs(proto, len(inputs)), inputs)))
     with tempfile.TemporaryDirectory(prefix="keel-") as folder:
         path = model
         if isinstance(model, onnx.ModelProto):
             path = Path(folder) / "model.onnx"
             path.write_bytes(proto.SerializeToString())
-        module = context.import_file(path, fixed=feeds)
+        module = context.import_file(path, fixed=feeds, **sizes)
     wanted = [p["name"] for p in module.info()["entries"][0]["params"]]
     return module.session(device, **options).prepare().run(*[feeds[name] for name in wanted])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx_cases import fed_inputs
+from onnx_cases import fed_inputs, flat_feeds
 
 WIDE = 2.0 ** -7  # of results in bf16: ONNX's reference rounds within an operator, too
 
@@ -48,11 +48,12 @@ def retyped(got, want):
 def through_keel(context, model, inputs):
     """Imports an ONNX model, writes it again, and runs that; its results. Raises KeelError where it cannot be written."""
     names = fed_inputs(model)
-    feeds = dict(zip(names if len(names) == len(inputs) else fed_inputs(model, len(inputs)), inputs))
+    names = names if len(names) == len(inputs) else fed_inputs(model, len(inputs))
+    feeds, sizes = flat_feeds(model, dict(zip(names, inputs)))
     with tempfile.TemporaryDirectory(prefix="keel-") as folder:
         path = Path(folder) / "model.onnx"
         path.write_bytes(model.SerializeToString())
-        module = context.import_file(path, fixed=feeds)
+        module = context.import_file(path, fixed=feeds, **sizes)
         again = exported(module, folder)
         names = [p["name"] for p in module.info()["entries"][0]["params"]]
     return run_onnx(again, {i.name: feeds[name] for i, name in zip(again.graph.input, names)})

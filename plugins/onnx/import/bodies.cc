@@ -1,9 +1,10 @@
 // bodies.cc: a graph of the model as a graph of the module, the body of a branch or loop.
 //
 // A body sees only its parameters, so the values of the enclosing graphs that it reads are captured: data
-// become operands, and constants and known sizes are copied.
+// become operands, and constants and known sizes are copied. Sequences are captured by their elements.
 #include <algorithm>
 
+#include "plugins/onnx/import/forms.h"
 #include "plugins/onnx/import/importer.h"
 
 namespace onnx_import {
@@ -26,17 +27,37 @@ void free_names(const Graph& g, std::set<Text> defined, std::vector<Text>& out) 
   for (const auto& output : g.outputs) read(output.name);
 }
 
-ValueP copied(const Value& v) {
-  auto copy = std::make_shared<Value>(v);
-  copy->id = KEEL_NO_VALUE;
-  return copy;
+bool is_known(const ValueP& v) { return v->sizes || v->data || v->tensor; }
+
+ValueP copied(const ValueP& v) {
+  return rebuilt(v, [](const ValueP& tensor) {
+    auto copy = std::make_shared<Value>(*tensor);
+    copy->id = KEEL_NO_VALUE;
+    return copy;
+  });
 }
 
 }  // namespace
 
+const Graph& graph_of(const Call& call, Text attribute) {
+  const Attribute* a = call.attribute(attribute);
+  if (!a || !a->graph) call.invalid(cat("attribute ", attribute, " is missing"));
+  return *a->graph;
+}
+
+bool known_bool(Edit& e, Value& v, bool* value) {
+  const Sizes* s = e.sizes(v);
+  if (!s || s->v.size() != 1 || KEEL_DIM_IS_HANDLE(s->v[0])) return false;
+  *value = s->v[0] != 0;
+  return true;
+}
+
 Ids Importer::Captured::ids(Edit& e) const {
   Ids list;
-  for (const ValueP& value : values) list.push_back(e.id(*value));
+  for (const auto& [name, value] : values)
+    each_tensor(value, [&](const ValueP& tensor) {
+      if (!is_known(tensor)) list.push_back(e.id(*tensor));
+    });
   return list;
 }
 
@@ -47,14 +68,13 @@ bool Importer::capture(const std::vector<const Graph*>& graphs, const Scope& sco
   for (Text name : names) {
     const ValueP* found = scope.find(name);
     if (!found || !*found) continue;  // reported by the node that reads it
-    Value& value = **found;
-    if (value.missing) return false;
-    if (value.sizes || value.data || value.tensor) {
-      out->constants.emplace_back(name, copied(value));
-    } else {
-      out->names.push_back(name);
-      out->values.push_back(*found);
-    }
+    if ((*found)->missing) return false;
+    bool known = true;
+    each_tensor(*found, [&](const ValueP& tensor) { known = known && is_known(tensor); });
+    if (known)
+      out->constants.emplace_back(name, copied(*found));
+    else
+      out->values.emplace_back(name, *found);
   }
   return true;
 }
@@ -96,10 +116,11 @@ std::vector<ValueP> results_of(const Graph& g, const Scope& scope, const Call& c
 }  // namespace
 
 std::vector<ValueP> Importer::inline_graph(const Graph& g, const std::vector<ValueP>& inputs, Call& call,
-                                           const Scope& scope) {
+                                           const Scope& scope, const std::string& part) {
   if (g.inputs.size() != inputs.size())
     call.invalid(cat("its graph '", g.name, "' has ", g.inputs.size(), " inputs; expected ", inputs.size()));
   Scope inner = within(call, scope);
+  inner.prefix += part;
   refuse_unsupported(g.nodes, scope.opset);
   add_initializers(g, inner);
   for (size_t i = 0; i < inputs.size(); i++) inner.values[g.inputs[i].name] = inputs[i];
@@ -116,22 +137,25 @@ std::unique_ptr<Importer::Body> Importer::body_of(const Graph& g, Call& call, co
   Scope inner = within(call, scope);
   inner.edit = &body->edit;
   inner.parent = nullptr;
-  for (const auto& [name, value] : captured.constants) inner.values[name] = copied(*value);
+  for (const auto& [name, value] : captured.constants) inner.values[name] = copied(value);
   const auto add = [&](Text name, keel_dt dtype, const Dims& dims) {
     auto value = std::make_shared<Value>();
     value->name = inner.show(name);
     value->id = body->edit.param(cat("p", body->params.size()), dtype, dims);
     body->params.push_back(value->id);
-    inner.values[name] = value;
     return value;
   };
-  for (const Parameter& p : first) add(p.name, p.dtype, p.dims);
-  for (size_t i = 0; i < captured.names.size(); i++) {
-    Value& outer = *captured.values[i];
-    const ValueP value = add(captured.names[i], scope.edit->dtype(outer), scope.edit->dims(outer));
-    value->needs = outer.needs, value->nonneg = outer.nonneg;
-  }
-  for (const Parameter& p : last) add(p.name, p.dtype, p.dims);
+  const auto within_body = [&](Text name, const ValueP& outer) {
+    if (is_known(outer)) return copied(outer);
+    const ValueP value = add(name, scope.edit->dtype(*outer), scope.edit->dims(*outer));
+    value->needs = outer->needs, value->nonneg = outer->nonneg;
+    return value;
+  };
+  for (const Parameter& p : first) inner.values[p.name] = add(p.name, p.dtype, p.dims);
+  for (const auto& captive : captured.values)
+    inner.values[captive.first] =
+        rebuilt(captive.second, [&](const ValueP& outer) { return within_body(captive.first, outer); });
+  for (const Parameter& p : last) inner.values[p.name] = add(p.name, p.dtype, p.dims);
   refuse_unsupported(g.nodes, scope.opset);
   add_initializers(g, inner);
   convert(g.nodes, inner);

@@ -150,6 +150,7 @@ const Rule* find_rule(Text domain, Text op, int opset) {
                         qlinear_rules(),
                         place_rules(),
                         choose_rules(),
+                        sequence_rules(),
                         sample_rules(),
                         roi_rules(),
                         recurrent_rules(),

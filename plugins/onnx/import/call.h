@@ -95,6 +95,7 @@ struct Rule {
   const char* attributes = "";  // supported names, separated by spaces
   uint32_t values = 0;          // bit i: the value of operand i must be known at import
   bool moves = false;           // elements of the result are elements of operand 0
+  bool lists = false;           // takes sequences and absent optionals (forms.h)
 };
 using Rules = std::span<const Rule>;
 constexpr uint32_t bit(int i) { return 1u << i; }
@@ -119,6 +120,7 @@ Rules einsum_rules();
 Rules qlinear_rules();
 Rules place_rules();
 Rules choose_rules();
+Rules sequence_rules();
 Rules sample_rules();
 Rules roi_rules();
 Rules recurrent_rules();

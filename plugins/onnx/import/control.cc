@@ -1,7 +1,8 @@
-// control.cc: the operators with graphs as attributes: If, Loop, Scan, FlexAttention. A row of kControls
-// names an operator, its attributes and its converter; bodies.cc makes the graphs.
+// control.cc: the operators with graphs as attributes: If, Loop, Scan. A row of kControls names an operator,
+// its attributes and its converter; bodies.cc makes the graphs, unroll.cc inlines those of sequences.
 #include <algorithm>
 
+#include "plugins/onnx/import/forms.h"
 #include "plugins/onnx/import/importer.h"
 
 namespace onnx_import {
@@ -9,7 +10,8 @@ namespace onnx_import {
 const Importer::Control* Importer::find_control(Text domain, Text op) {
   static constexpr Control kControls[] = {
       {"", "If", "then_branch else_branch", &Importer::convert_if},
-      {"", "Loop", "body", &Importer::convert_loop},
+      {"", "Loop", "body", &Importer::convert_loop, true},
+      {"", "SequenceMap", "body", &Importer::convert_sequence_map, true},
       {"", "Scan",
        "body directions num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
        "scan_output_directions",
@@ -24,26 +26,14 @@ const Importer::Control* Importer::find_control(Text domain, Text op) {
 
 namespace {
 
-const Graph& graph_of(const Call& call, Text name) {
-  const Attribute* a = call.attribute(name);
-  if (!a || !a->graph) call.invalid(cat("attribute ", name, " is missing"));
-  return *a->graph;
-}
-
-bool known_bool(Call& call, size_t i, bool* value) {
-  const Sizes* s = call.known(i);
-  if (!s || s->v.size() != 1 || KEEL_DIM_IS_HANDLE(s->v[0])) return false;
-  *value = s->v[0] != 0;
-  return true;
-}
-
 keel_value as_scalar(Call& call, size_t i) {
   return call.rank(i) == 0 ? call.in(i) : call.e.reshape(call.in(i), {});
 }
 
 Ids ids_of(Edit& e, const std::vector<ValueP>& values, size_t from = 0) {
   Ids list;
-  for (size_t i = from; i < values.size(); i++) list.push_back(e.id(*values[i]));
+  for (size_t i = from; i < values.size(); i++)
+    each_tensor(values[i], [&](const ValueP& tensor) { list.push_back(e.id(*tensor)); });
   return list;
 }
 
@@ -55,25 +45,45 @@ void append(Ids& to, const Ids& more) { to.insert(to.end(), more.begin(), more.e
 
 }  // namespace
 
+// Bodies that run in a loop carry and return tensors alone.
+void Importer::expect_tensors(Call& call, const Body& body) const {
+  for (size_t k = 0; k < body.results.size(); k++)
+    if (body.results[k]->list || body.results[k]->absent)
+      call.unsupported(cat("result ", k, " of its body is ", form_of(*body.results[k]), "; expected a tensor"));
+}
+
 // ---- If
 
 void Importer::convert_if(Call& call, const Scope& scope) {
   bool condition = false;
-  if (!known_bool(call, 0, &condition)) return branch_on_data(call, scope);
+  if (!call.has(0) || !known_bool(call.e, call.value(0), &condition)) return branch_on_data(call, scope);
   const Graph& branch = graph_of(call, condition ? "then_branch" : "else_branch");
   call.out = inline_graph(branch, {}, call, scope);
   call.out.resize(call.node.outputs.size());
 }
+
+namespace {
+
+bool same_type(Edit& a, keel_value one, Edit& b, keel_value other) {
+  const Dims x = a.dims(one), y = b.dims(other);
+  bool same = x.size() == y.size() && a.dtype(one) == b.dtype(other);
+  for (size_t i = 0; same && i < x.size(); i++) same = a.is(x[i], y[i]);
+  return same;
+}
+
+}  // namespace
 
 // How the results of two branches differ in type; "" if they do not.
 std::string Importer::differing(Body& a, Body& b) {
   if (a.results.size() != b.results.size())
     return cat("its branches have ", a.results.size(), " and ", b.results.size(), " results");
   for (size_t k = 0; k < a.results.size(); k++) {
-    const Dims one = a.edit.dims(*a.results[k]), other = b.edit.dims(*b.results[k]);
-    bool same = one.size() == other.size() && a.edit.dtype(*a.results[k]) == b.edit.dtype(*b.results[k]);
-    for (size_t i = 0; same && i < one.size(); i++) same = edit_.is(one[i], other[i]);
-    if (!same) return cat("result ", k, " of its branches differs in shape or dtype");
+    const std::string one = form_of(*a.results[k]), other = form_of(*b.results[k]);
+    if (one != other) return cat("result ", k, " is ", one, " in one branch and ", other, " in the other");
+    const Ids from_a = ids_of(a.edit, {a.results[k]}), from_b = ids_of(b.edit, {b.results[k]});
+    for (size_t i = 0; i < from_a.size(); i++)
+      if (!same_type(a.edit, from_a[i], b.edit, from_b[i]))
+        return cat("result ", k, " of its branches differs in shape or dtype");
   }
   return "";
 }
@@ -93,10 +103,19 @@ void Importer::branch_on_data(Call& call, const Scope& scope) {
     add_body_results(body->edit, ids_of(body->edit, body->results));
   Ids in = {as_scalar(call, 0)};
   append(in, captured.ids(call.e));
-  const auto n = static_cast<uint32_t>(then_body->results.size());
-  const Ids out = call.e.ops(
-      "cond", in, Attrs().as("then", then_body->attribute()).as("else", else_body->attribute()), n);
-  for (size_t k = 0; k < out.size(); k++) call.set(k, out[k]);
+  const size_t n = ids_of(then_body->edit, then_body->results).size();
+  Ids out;
+  if (n)
+    out = call.e.ops("cond", in,
+                     Attrs().as("then", then_body->attribute()).as("else", else_body->attribute()),
+                     static_cast<uint32_t>(n));
+  auto next = out.begin();
+  for (size_t k = 0; k < then_body->results.size(); k++)
+    call.set(k, rebuilt(then_body->results[k], [&](const ValueP&) {
+      auto value = std::make_shared<Value>();
+      value->id = *next++;
+      return value;
+    }));
 }
 
 // ---- Loop
@@ -139,12 +158,15 @@ void Importer::convert_loop(Call& call, const Scope& scope) {
             " operands; expected as many inputs, and outputs for the condition and each carried value"));
   const bool counted = call.has(0), conditional = call.has(1);
   bool condition = true;
-  const bool known = !conditional || known_bool(call, 1, &condition);
+  const bool known = !conditional || known_bool(call.e, call.value(1), &condition);
   const bool stacks = g.outputs.size() + 1 > g.inputs.size();
-  if (known && !condition) return loop_by_count(call, scope, 0);
   const bool endless = always_continues(g, scope);
+  if (known && condition && endless && !counted)
+    call.invalid("it has no trip count and its condition is always true, so it has no end");
+  if (const std::string why = reason_to_unroll(call, g, scope); !why.empty())
+    return unroll(call, scope, why);
+  if (known && !condition) return loop_by_count(call, scope, 0);
   if (known && endless) {
-    if (!counted) call.invalid("it has no trip count and its condition is always true, so it has no end");
     if (const Sizes* trips = call.known(0); trips && trips->v.size() == 1)
       return loop_by_count(call, scope,
                            call.e.at_least(trips->v[0], 0) ? trips->v[0] : call.e.max(trips->v[0], 0));
@@ -189,12 +211,14 @@ void Importer::loop_by_count(Call& call, const Scope& scope, keel_dim length) {
   const auto body = body_of(g, call, scope, captured, carried_parameters<Parameter>(call, g, 2, call.n_in()),
                             {{g.inputs[0].name, KEEL_I64, {}}});
   if (body->missing) return call.mark_missing();
+  expect_tensors(call, *body);
   add_body_results(body->edit, ids_of(body->edit, body->results, 1));
   Ids in;
   for (size_t i = 2; i < call.n_in(); i++) in.push_back(call.in(i));
-  append(in, captured.ids(call.e));
+  const Ids captives = captured.ids(call.e);
+  append(in, captives);
   in.push_back(call.e.iota(length, KEEL_I64));
-  const Ids out = scan_node(call.e, in, *body, carry, captured.values.size(), body->results.size() - 1);
+  const Ids out = scan_node(call.e, in, *body, carry, captives.size(), body->results.size() - 1);
   for (size_t k = 0; k < out.size(); k++) call.set(k, out[k]);
 }
 
@@ -212,6 +236,7 @@ void Importer::loop_by_condition(Call& call, const Scope& scope) {
   if (counted) last.push_back({count, KEEL_I64, {}});
   const auto body = body_of(g, call, scope, captured, carried, last);
   if (body->missing) return call.mark_missing();
+  expect_tensors(call, *body);
   Edit& b = body->edit;
   Ids results = {b.op("add", {body->params[0], b.scalar(KEEL_I64, 1)})};
   append(results, ids_of(b, body->results));
@@ -284,10 +309,12 @@ void Importer::convert_scan(Call& call, const Scope& scope) {
   }
   const auto body = body_of(g, call, scope, captured, carried_parameters<Parameter>(call, g, 0, carry), last);
   if (body->missing) return call.mark_missing();
+  expect_tensors(call, *body);
   add_body_results(body->edit, ids_of(body->edit, body->results));
-  append(in, captured.ids(e));
+  const Ids captives = captured.ids(e);
+  append(in, captives);
   append(in, scanned);
-  const Ids out = scan_node(e, in, *body, carry, captured.values.size(), g.outputs.size());
+  const Ids out = scan_node(e, in, *body, carry, captives.size(), g.outputs.size());
   for (size_t k = 0; k < out.size(); k++) {
     if (k < carry) {
       call.set(k, out[k]);

@@ -5,6 +5,7 @@
 // that one message names every such parameter.
 #include <algorithm>
 
+#include "plugins/onnx/import/forms.h"
 #include "plugins/onnx/import/importer.h"
 
 namespace onnx_import {
@@ -17,6 +18,19 @@ constexpr int kMaxDepth = 32;
 ValueP found(const Scope& scope, Text name) {
   const ValueP* value = scope.find(name);
   return value ? *value : nullptr;
+}
+
+void refuse_lists(Call& call) {
+  for (size_t i = 0; i < call.n_in(); i++)
+    if (call.has(i)) expect_tensor(call, i);
+}
+
+// A long sequence counts as several nodes, so that many of them cannot exceed memory.
+int64_t cost_of(const Call& call) {
+  int64_t cost = 1;
+  for (const ValueP& value : call.out)
+    if (value && value->list) cost += static_cast<int64_t>(value->list->elements.size()) / 16;
+  return cost;
 }
 
 }  // namespace
@@ -62,10 +76,20 @@ void Importer::convert(const std::vector<Node>& nodes, Scope& scope) {
   for (const auto& node : nodes) convert(node, scope);
 }
 
+void Importer::spend(int64_t nodes) {
+  nodes_left_ -= nodes;
+  if (nodes_left_ < 0)
+    refuse(KEEL_OOM, "the model has more than a million nodes when its functions and loops are inlined");
+}
+
+void Importer::convert_control(const Control& control, Call& call, const Scope& scope) {
+  if (!control.lists) refuse_lists(call);
+  (this->*control.convert)(call, scope);
+}
+
 void Importer::convert(const Node& node, Scope& scope) {
   if (std::all_of(node.outputs.begin(), node.outputs.end(), [](Text name) { return name.empty(); })) return;
-  if (--nodes_left_ < 0)
-    refuse(KEEL_OOM, "the model has more than a million nodes when its functions are inlined");
+  spend(1);
   Call call(*scope.edit, node, scope.opset, attributes(node, scope), operands(node, scope));
   for (Text output : node.outputs)
     if (call.name.empty() && !output.empty()) call.name = scope.show(output);
@@ -76,9 +100,10 @@ void Importer::convert(const Node& node, Scope& scope) {
   else if (const Function* f = function(node))
     inline_function(*f, call, scope);
   else if (const Control* control = find_control(node.domain, node.op))
-    (this->*control->convert)(call, scope);
+    convert_control(*control, call, scope);
   else if (!convert_rule(call))
     call.mark_missing();
+  spend(cost_of(call) - 1);
   note_name(node, call, scope);
   for (size_t k = 0; k < node.outputs.size(); k++) {
     if (node.outputs[k].empty()) continue;
@@ -127,8 +152,9 @@ void Importer::pass_needs(Call& call) {
 }
 
 bool Importer::convert_rule(Call& call) {
-  if (call.node.domain.empty() && fold(call)) return true;
   const Rule* rule = find_rule(call.node.domain, call.node.op, call.opset);
+  if (!rule || !rule->lists) refuse_lists(call);
+  if (call.node.domain.empty() && fold(call)) return true;
   if (!rule) call.unsupported("this operator is not supported");
   if (!check_needs(call, *rule)) return false;
   rule->convert(call);

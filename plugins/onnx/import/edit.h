@@ -26,6 +26,8 @@ struct Sizes {
   Dims v;      // elements in row-major order
 };
 
+struct List;
+
 struct Value {
   std::string name;
   keel_value id = KEEL_NO_VALUE;
@@ -36,8 +38,15 @@ struct Value {
   bool unsized = false;         // the data was checked and holds no sizes
   bool nonneg = false;          // no element is below 0
   bool missing = false;         // not converted: needs a parameter's value
+  std::shared_ptr<const List> list;  // a sequence, which has none of the contents above
+  bool absent = false;               // an optional without an element
 };
 using ValueP = std::shared_ptr<Value>;
+
+struct List {
+  std::vector<ValueP> elements;  // tensors; their shapes may differ
+  keel_dt dtype = 0;             // 0: not known, of an empty one
+};
 using Ids = std::vector<keel_value>;
 
 class Edit {

@@ -5,6 +5,7 @@
 // returns false if an entry is unknown; the node then computes data.
 #include "plugins/onnx/import/fold.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace onnx_import {
@@ -297,12 +298,19 @@ bool old_form(Call& c) {
 
 }  // namespace
 
-bool folds(Text op) { return table().count(op) != 0; }
+bool folds(Text op) {
+  const auto numbers = number_folds();
+  return table().count(op) != 0 ||
+         std::any_of(numbers.begin(), numbers.end(), [&](const Mover& m) { return m.op == op; });
+}
 
 bool fold(Call& c) {
-  if (old_form(c)) return false;
-  const auto found = c.node.domain.empty() ? table().find(c.node.op) : table().end();
-  return found != table().end() && found->second(c);
+  if (old_form(c) || !c.node.domain.empty()) return false;
+  const auto found = table().find(c.node.op);
+  if (found != table().end() && found->second(c)) return true;
+  for (const Mover& m : number_folds())
+    if (m.op == c.node.op) return m.fold(c);
+  return false;
 }
 
 }  // namespace onnx_import

@@ -1,4 +1,4 @@
-// fold.h: shared by the two files of folding: index mapping of broadcasts, and the table of movers.
+// fold.h: shared by the files of folding: index mapping of broadcasts, and the tables of moves and of floats.
 #pragma once
 #include "plugins/onnx/import/call.h"
 
@@ -16,5 +16,6 @@ struct Mover {
   bool (*fold)(Call&);
 };
 std::span<const Mover> movers();
+std::span<const Mover> number_folds();  // of floats; tried after those of sizes
 
 }  // namespace onnx_import

@@ -47,6 +47,8 @@ void Importer::run() {
     refuse(KEEL_UNIMPLEMENTED, "the model has sparse initializers, which are not supported");
   refuse_unsupported(model_.graph.nodes, scope.opset);
   add_metadata();
+  expand_inputs();
+  check_elements();
   name_symbols();
   fix_sizes();
   add_parameters(scope);
@@ -156,7 +158,7 @@ void Importer::add_parameter(const ValueInfo& info, Scope& scope) {
     return;
   }
   if (!info.is_tensor)
-    refuse(KEEL_UNIMPLEMENTED, cat(what, " is not a tensor (a sequence, a map, an optional or none)"));
+    refuse(KEEL_UNIMPLEMENTED, cat(what, " is not a tensor, nor a sequence or optional of tensors"));
   if (!info.has_shape) refuse(KEEL_UNIMPLEMENTED, cat(what, " has no shape; Keel needs at least its rank"));
   if (info.dims.size() > KEEL_MAX_RANK)
     refuse(KEEL_UNIMPLEMENTED,
@@ -177,14 +179,18 @@ void Importer::add_parameters(Scope& scope) {
   }
   for (const auto& input : model_.graph.inputs)  // in IR 3 inputs include initializers
     if (!scope.values.count(input.name)) add_parameter(input, scope);
+  join_inputs(scope);
 }
 
 void Importer::add_results(const Scope& scope) {
+  std::string lines;
   for (const auto& output : model_.graph.outputs) {
     const ValueP* value = scope.find(output.name);
     if (!value || !*value) refuse(KEEL_INVALID, cat("no node produces the result '", output.name, "'"));
-    edit_.result(std::string(output.name), edit_.id(**value));
+    add_result(output.name, *value);
+    note_list(lines, output.name, **value);
   }
+  if (!lines.empty()) edit_.metadata("onnx.sequence_outputs", lines);
 }
 
 }  // namespace onnx_import

@@ -3,6 +3,7 @@
 // run() checks the operators, declares parameters, converts the nodes in order and names the results. A Scope
 // maps names to values: of the graph, of a function being inlined, or of a branch.
 #pragma once
+#include <deque>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -27,7 +28,8 @@ struct Scope {
 
 class Importer {
  public:
-  // Options: "dim.NAME" = "4", "shape.INPUT" = "1,3,?,192": sizes that replace the model's.
+  // Options: "dim.NAME" = "4", "shape.INPUT" = "1,3,?,192": sizes that replace the model's; "length.INPUT" =
+  // "3": elements of a sequence.
   Importer(const keel_host* host, const keel_source* source, std::span<const keel_kv> options,
            keel_edit* edit)
       : source_(source), options_(options), edit_(host, source, edit) {}
@@ -35,6 +37,12 @@ class Importer {
 
  private:
   using Names = std::set<std::string>;
+  struct Control {
+    Text domain, op;
+    const char* attributes;
+    void (Importer::*convert)(Call&, const Scope&);
+    bool lists = false;  // takes sequences and absent optionals as operands
+  };
 
   // The whole model.
   void add_metadata();
@@ -51,6 +59,22 @@ class Importer {
   void note_name(const Node& node, const Call& call, const Scope& scope);
   ValueP fixed(Text name);
   void add_results(const Scope& scope);
+
+  // Sequences and optionals of the model's inputs and outputs (lists.cc).
+  struct ListInput {
+    Text name;
+    std::vector<Text> elements;  // the parameters' names
+    bool absent, is_sequence;
+    int64_t type;
+  };
+  const char* given_length(Text name) const;
+  void check_lengths(const std::vector<std::string>& names) const;
+  void expand_inputs();
+  void expand_input(const ValueInfo& info, int64_t length, std::vector<ValueInfo>& inputs);
+  void check_elements() const;
+  void join_inputs(Scope& scope);
+  static void note_list(std::string& lines, Text name, const Value& v);
+  void add_result(Text name, const ValueP& value);
   void demand(const Names& needs) const;
 
   // The survey: all unsupported features are reported at once.
@@ -62,20 +86,18 @@ class Importer {
   void convert(const std::vector<Node>& nodes, Scope& scope);
   void convert(const Node& node, Scope& scope);
   bool convert_rule(Call& call);
+  void convert_control(const Control& control, Call& call, const Scope& scope);
+  void spend(int64_t nodes);  // of the limit
   bool check_needs(Call& call, const Rule& rule);
   void skip(Call& call);
   void pass_needs(Call& call);
   void inline_function(const Function& f, Call& call, const Scope& scope);
   Scope within(const Call& call, const Scope& scope) const;
+  // part: makes the names of each iteration's nodes unique
   std::vector<ValueP> inline_graph(const Graph& g, const std::vector<ValueP>& inputs, Call& call,
-                                   const Scope& scope);
+                                   const Scope& scope, const std::string& part = "");
 
   // Operators with graphs as attributes (control.cc, bodies.cc).
-  struct Control {
-    Text domain, op;
-    const char* attributes;
-    void (Importer::*convert)(Call&, const Scope&);
-  };
   static const Control* find_control(Text domain, Text op);
   void convert_if(Call& call, const Scope& scope);
   void convert_loop(Call& call, const Scope& scope);
@@ -86,13 +108,19 @@ class Importer {
   void loop_by_count(Call& call, const Scope& scope, keel_dim length);
   void loop_by_condition(Call& call, const Scope& scope);
   bool demand_values(Call& call, std::initializer_list<size_t> operands);
+
+  // Bodies inlined once per iteration or element (unroll.cc).
+  void unroll(Call& call, const Scope& scope, const std::string& why);
+  bool demand_known(Call& call, Value& v, const std::string& what, const std::string& why);
+  std::string reason_to_unroll(Call& call, const Graph& g, const Scope& scope) const;
+  bool sizes_follow(const std::vector<Node>& nodes, int opset, std::set<Text> names, int64_t* steps) const;
+  void convert_sequence_map(Call& call, const Scope& scope);
   bool always_continues(const Graph& g, const Scope& scope) const;
 
   // A graph of the model as a graph of the module. Its parameters are `first`, then the captured values, then
   // `last`; they have these names in the model's graph, in this order without the captured ones.
   struct Captured {
-    std::vector<Text> names;
-    std::vector<ValueP> values;                      // data: operands of the node that runs the body
+    std::vector<std::pair<Text, ValueP>> values;     // of these, data are operands of the node that runs the body
     std::vector<std::pair<Text, ValueP>> constants;  // known at import, so copied into the body
     Ids ids(Edit& e) const;
   };
@@ -110,6 +138,7 @@ class Importer {
     keel_attr attribute() const { return {KEEL_ATTR_GRAPH, 0, number, 0, nullptr}; }
   };
   std::string differing(Body& a, Body& b);
+  void expect_tensors(Call& call, const Body& body) const;
   bool capture(const std::vector<const Graph*>& graphs, const Scope& scope, Captured* out) const;
   std::unique_ptr<Body> body_of(const Graph& g, Call& call, const Scope& scope, const Captured& captured,
                                 const std::vector<Parameter>& first, const std::vector<Parameter>& last);
@@ -121,6 +150,9 @@ class Importer {
   std::span<const keel_kv> options_;
   Edit edit_;
   Model model_;
+  std::vector<ListInput> lists_;
+  std::deque<std::string> texts_;        // names that the model's file does not have
+  Names result_names_;
   Names needs_;                          // parameters whose values are needed
   std::map<Text, std::string> symbols_;  // by the model's name of a dim
   Names symbol_names_;
@@ -131,5 +163,7 @@ class Importer {
 };
 
 int opset_version(const std::vector<OpsetImport>& imports);  // 0: none
+const Graph& graph_of(const Call& call, Text attribute);
+bool known_bool(Edit& e, Value& v, bool* value);  // false: not known
 
 }  // namespace onnx_import

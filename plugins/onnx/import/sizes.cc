@@ -44,6 +44,11 @@ void Importer::fix_dim(Text name, Text size) {
 }
 
 void Importer::fix_shape(Text input, Text sizes) {
+  for (const ListInput& list : lists_)
+    if (list.name == input && list.is_sequence) {
+      for (Text element : list.elements) fix_shape(element, sizes);
+      return;
+    }
   const std::string from = cat("the shape of input '", input, "'");
   ValueInfo* info = nullptr;
   std::set<std::string> names;
@@ -56,7 +61,7 @@ void Importer::fix_shape(Text input, Text sizes) {
   }
   if (!info) refuse(KEEL_NOT_FOUND, cat("the model has no input '", input, "'; it has ", listed(names)));
   std::vector<Text> words;
-  for (size_t at = 0; at <= sizes.size();) {
+  for (size_t at = 0; at <= sizes.size() && !sizes.empty();) {  // "": no dims
     const size_t comma = std::min(sizes.find(',', at), sizes.size());
     words.push_back(sizes.substr(at, comma - at));
     at = comma + 1;
@@ -89,8 +94,9 @@ void Importer::fix_sizes() {
       fix_dim(key.substr(4), option.value);
     else if (key.substr(0, 6) == "shape.")
       fix_shape(key.substr(6), option.value);
-    else
-      refuse(KEEL_INVALID, cat("option '", key, "' is unknown; expected dim.NAME or shape.INPUT"));
+    else if (key.substr(0, 7) != "length.")  // lists.cc
+      refuse(KEEL_INVALID,
+             cat("option '", key, "' is unknown; expected dim.NAME, shape.INPUT or length.INPUT"));
   }
 }
 

@@ -158,13 +158,24 @@ void parse_tensor_type(Text message, ValueInfo& v) {
   }
 }
 
+// A tensor, a sequence of tensors, an optional tensor or an optional sequence; is_tensor stays false for all
+// other types.
+void parse_type(Text message, ValueInfo& v) {
+  for (Wire w(message); w.next();) {
+    bool& form = w.field == 4 ? v.is_sequence : v.is_optional;
+    if (w.field == 1) parse_tensor_type(w.text(), v);
+    if ((w.field != 4 && w.field != 9) || form || v.is_sequence) continue;
+    form = true;
+    for (Wire inner(w.text()); inner.next();)
+      if (inner.field == 1) parse_type(inner.text(), v);
+  }
+}
+
 ValueInfo parse_value_info(Text message) {
   ValueInfo v;
   for (Wire w(message); w.next();) {
     if (w.field == 1) v.name = w.text();
-    if (w.field != 2) continue;
-    for (Wire type(w.text()); type.next();)
-      if (type.field == 1) parse_tensor_type(type.text(), v);
+    if (w.field == 2) parse_type(w.text(), v);
   }
   return v;
 }

@@ -77,6 +77,7 @@ struct ValueInfo {
   bool is_tensor = false, has_shape = false;
   int64_t type = 0;
   std::vector<Dim> dims;
+  bool is_sequence = false, is_optional = false;  // of what the fields above say
 };
 
 struct Graph {

@@ -195,7 +195,7 @@ constexpr Rule kRules[] = {
     {"BitCast", 26, bit_cast, "to"},
     {"Clip", 11, clip},
     {"Clip", 1, clip_by_attributes, "min max"},
-    {"Identity", 1, identity, "", 0, true},
+    {"Identity", 1, identity, "", 0, true, true},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 Requires the package onnx. Device names are ONNX's ("CPU", "CUDA:1") or Keel's ("reference").
 """
+import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
@@ -23,25 +24,60 @@ class KeelRep(BackendRep):
         weights = {tensor.name for tensor in model.graph.initializer}  # old models list them among the inputs
         self._inputs = [i.name for i in model.graph.input]
         self._fed = [name for name in self._inputs if name not in weights]
+        self._kinds = {i.name: i.type.WhichOneof("value") for i in model.graph.input}
         self._outputs = namedtupledict("Outputs", [o.name for o in model.graph.output])
-        self._session, self._wanting = None, ""
+        self._session = None
         try:
-            self._session = self._imported(None)
-        except PreconditionError as error:  # some sizes are inputs, known only in run()
-            self._wanting = error.message
+            self._session = self._imported({}, {})
+        except PreconditionError:  # some sizes and lengths are inputs, known only in run()
+            pass
 
-    def _imported(self, fixed):
-        return Session(from_onnx(self._model, fixed, **self._options), self._device)
+    def _imported(self, fixed, sizes):
+        return Session(from_onnx(self._model, fixed, **{**sizes, **self._options}), self._device)
+
+    def _imported_for(self, feeds, sizes):
+        fixed = {}
+        while True:
+            try:
+                return self._imported(fixed, sizes)
+            except PreconditionError as error:
+                more = {name: value for name, value in feeds.items() if f"'{name}'" in error.message and name not in fixed}
+                if not more:
+                    raise
+                fixed.update(more)
 
     def run(self, inputs, **_):
-        """inputs: an array, a list in the order of the model's inputs, or a dict. Returns a named tuple of arrays."""
-        feeds = self._by_name(inputs)
-        session = self._session
-        if session is None:
-            session = self._imported({name: value for name, value in feeds.items() if f"'{name}'" in self._wanting})
+        """inputs: an array, a list in the order of the model's inputs, or a dict; a sequence is a list of arrays, an absent
+        optional None. Returns a named tuple of the same."""
+        feeds, sizes = self._flat(self._by_name(inputs))
+        session = self._session or self._imported_for(feeds, sizes)
         wanted = {name for name, *_ in session.parameters}
         results = session.run(feeds={name: value for name, value in feeds.items() if name in wanted})
-        return self._outputs(*(results[o.name].numpy() for o in self._model.graph.output))
+        return self._outputs(*(self._output(session.module, results, o.name) for o in self._model.graph.output))
+
+    def _flat(self, feeds):
+        """Arrays by the names of Keel's parameters, and the options that give lengths and shapes of sequences."""
+        arrays, sizes = {}, {}
+        for name, value in feeds.items():
+            kind = self._kinds.get(name)
+            if value is None:
+                sizes[f"length.{name}"] = "none"
+            elif kind in ("sequence_type", "optional_type") and isinstance(value, (list, tuple)):
+                sizes[f"length.{name}"] = str(len(value))
+                for k, element in enumerate(map(np.asarray, value)):
+                    arrays[f"{name}_{k}"] = element
+                    sizes[f"shape.{name}_{k}"] = ",".join(map(str, element.shape))
+            else:
+                arrays[name] = value
+                sizes.update({f"length.{name}": "1"} if kind == "optional_type" else {})
+        return arrays, sizes
+
+    @staticmethod
+    def _output(module, results, name):
+        lengths = dict(line.split("\t") for line in module.info()["metadata"].get("onnx.sequence_outputs", "").splitlines())
+        if name not in lengths:
+            return results[name].numpy()
+        return None if lengths[name] == "none" else [results[f"{name}_{k}"].numpy() for k in range(int(lengths[name]))]
 
     def _by_name(self, inputs):
         if isinstance(inputs, dict):

@@ -1,0 +1,55 @@
+// forms.h: sequences and optionals, which exist only while importing: a list of values whose length is known,
+// and a value that is there or absent. Operators on them move values and add no nodes.
+#pragma once
+#include "plugins/onnx/import/call.h"
+
+namespace onnx_import {
+
+constexpr int64_t kMostElements = 10000;  // of one sequence
+
+inline ValueP list_value(std::vector<ValueP> elements, keel_dt dtype) {
+  auto value = std::make_shared<Value>();
+  value->list = std::make_shared<const List>(List{std::move(elements), dtype});
+  return value;
+}
+inline ValueP sizes_value(Sizes sizes) {
+  auto value = std::make_shared<Value>();
+  value->sizes = std::move(sizes);
+  return value;
+}
+inline ValueP absent_value() {
+  auto value = std::make_shared<Value>();
+  value->absent = true;
+  return value;
+}
+
+// "a sequence of 2", for messages and comparisons.
+std::string form_of(const Value& v);
+void expect_tensor(Call& c, size_t i);  // refuses a sequence or an absent optional as operand i
+const List& list_of(Call& c, size_t i);
+
+// Calls `work` for each tensor of a value, in order.
+template <class F>
+void each_tensor(const ValueP& v, F&& work) {
+  if (v->absent) return;
+  if (!v->list) return work(v);
+  for (const ValueP& element : v->list->elements) work(element);
+}
+
+// A value of the same form, with work(tensor) in place of each tensor.
+template <class F>
+ValueP rebuilt(const ValueP& v, F&& work) {
+  if (v->absent) return v;
+  if (!v->list) return work(v);
+  std::vector<ValueP> elements;
+  for (const ValueP& element : v->list->elements) elements.push_back(work(element));
+  ValueP made = list_value(std::move(elements), v->list->dtype);
+  made->name = v->name;
+  return made;
+}
+
+// Tensors as one: along a new axis, or along an axis that they have.
+ValueP stacked(Call& c, const std::vector<ValueP>& parts, int64_t axis);
+ValueP concatenated(Call& c, const std::vector<ValueP>& parts, int64_t axis);
+
+}  // namespace onnx_import
