@@ -19,7 +19,7 @@ struct Args {
   std::string memory, plugins, lanes;
   // of some subcommands; declared in flags.h
   std::string file, device, entry, output;
-  std::vector<std::string> inputs, dims, shapes, place;
+  std::vector<std::string> inputs, dims, shapes, lengths, place;
   bool cast_inputs = false, exact_inputs = false;
   std::string fallback;
   std::string isa;    // class of processor of the device cpu

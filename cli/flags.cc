@@ -78,6 +78,8 @@ void input_flags(Flags& flags, Args& a) {
            "INPUT")
       .add("--dim", a.dims, "size of a symbolic dim: b=4", "NAME=N")
       .add("--shape", a.shapes, "sizes of an input: x=1,3,48,192 (? keeps a size)", "NAME=N,N,...")
+      .add("--length", a.lengths, "elements of a sequence that an importer reads: x=3 (none: no optional)",
+           "NAME=N")
       .add("--cast-inputs", a.cast_inputs,
            "convert inputs to any dtype (default: within a kind, such as f64 to f32, and upwards, such as "
            "i32 to f32)")

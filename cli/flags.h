@@ -45,7 +45,7 @@ using DeclareFlags = void (*)(Flags&, Args&);
 void global_flags(Flags&, Args&);  // of every subcommand
 
 void file_argument(Flags&, Args&);
-void input_flags(Flags&, Args&);  // -i, --dim, --shape, how inputs are converted
+void input_flags(Flags&, Args&);  // -i, --dim, --shape, --length, how inputs are converted
 void output_flag(Flags&, Args&);
 void device_flag(Flags&, Args&);  // -d, and cpu_flags
 void cpu_flags(Flags&, Args&);    // --isa, --tune

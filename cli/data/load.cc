@@ -81,16 +81,23 @@ std::optional<Type> type_in(const std::string& message, const std::string& name)
   return parse_type(std::string_view(message).substr(at + said.size(), end + 1 - at - said.size()));
 }
 
+// Whether an importer asks for lengths of sequences rather than for values.
+bool wants_length(const keel::Error& error) {
+  return std::string_view(error.what()).find("--length") != std::string_view::npos;
+}
+
 // The error of an importer, with a suggestion for a misspelled name.
 Fail import_failure(const keel::Error& error, const Sizes& sizes) {
   Fail fail = to_fail(Stage::kFile, error);
-  if (error.code() == KEEL_PRECONDITION && fail.hint.empty())
+  if (error.code() == KEEL_PRECONDITION && fail.hint.empty() && !wants_length(error))
     fail.hint = "give the value, as in -i NAME=3 or -i NAME=@x.npy";
   if (error.code() != KEEL_NOT_FOUND) return fail;
   fail.code = kUsage;
   for (const auto& [name, size] : sizes.dims)
     if (message_names(fail.message, name)) fail.hint = closest_quoted(name, fail.message);
   for (const auto& [name, shape] : sizes.shapes)
+    if (message_names(fail.message, name)) fail.hint = closest_quoted(name, fail.message);
+  for (const auto& [name, length] : sizes.lengths)
     if (message_names(fail.message, name)) fail.hint = closest_quoted(name, fail.message);
   return fail;
 }
@@ -108,7 +115,9 @@ keel::Module import_model(const keel::Context& context, const std::string& path,
       size_t before = fixed.size();
       for (const InputSpec& in : inputs) {
         bool taken = std::find(fixed.begin(), fixed.end(), in.name) != fixed.end();
-        if (error.code() != KEEL_PRECONDITION || taken || !message_names(error.what(), in.name)) continue;
+        if (error.code() != KEEL_PRECONDITION || wants_length(error) || taken ||
+            !message_names(error.what(), in.name))
+          continue;
         std::optional<Type> type = type_in(error.what(), in.name);
         values.push_back(make_array(context, in, type ? &*type : nullptr, sizes.dims));
         fixed.push_back(in.name);

@@ -28,9 +28,10 @@ struct StoredCase {
 };
 // nullopt: an open size
 using Shape = std::vector<std::optional<int64_t>>;
-struct Sizes {  // --dim and --shape
+struct Sizes {  // --dim, --shape and --length
   Dims dims;
-  std::map<std::string, Shape> shapes;  // by input
+  std::map<std::string, Shape> shapes;         // by input
+  std::map<std::string, std::string> lengths;  // by input
 };
 struct Model {
   keel::Module module;

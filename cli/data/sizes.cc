@@ -35,6 +35,7 @@ Shape parse_shape(const std::string& argument, std::string_view text) {
                "for example --shape x=1,3,48,192; ? keeps a size");
   };
   Shape shape;
+  if (text.empty()) return shape;  // a scalar
   while (true) {
     size_t comma = std::min(text.find(','), text.size());
     std::string_view word = text.substr(0, comma);
@@ -49,6 +50,20 @@ Shape parse_shape(const std::string& argument, std::string_view text) {
     if (comma == text.size()) return shape;
     text.remove_prefix(comma + 1);
   }
+}
+
+std::map<std::string, std::string> parse_lengths(const std::vector<std::string>& assignments) {
+  std::map<std::string, std::string> lengths;
+  for (const std::string& a : assignments) {
+    const size_t equals = std::min(a.find('='), a.size());
+    const std::string name = a.substr(0, equals), value = equals < a.size() ? a.substr(equals + 1) : "";
+    const bool digits = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+    if (name.empty() || (!digits && value != "none"))
+      throw Fail(kUsage, "--length " + a + ": expected NAME=NUMBER or NAME=none", "for example --length x=3");
+    if (auto [at, added] = lengths.emplace(name, value); !added && at->second != value)
+      throw Fail(kUsage, fmt::format("--length {} is given twice: {} and {}", name, at->second, value));
+  }
+  return lengths;
 }
 
 // alone: dims that are a plain symbol; they are bound first.
@@ -75,7 +90,7 @@ void bind_shape(const Port& port, const Shape& shape, bool alone, Dims& dims) {
 }  // namespace
 
 Sizes parse_sizes(const Args& args) {
-  Sizes sizes{parse_dims(args.dims), {}};
+  Sizes sizes{parse_dims(args.dims), {}, parse_lengths(args.lengths)};
   for (const std::string& a : args.shapes) {
     size_t equals = a.find('=');
     std::string name = a.substr(0, equals);
@@ -94,6 +109,7 @@ void add_import_options(const Sizes& sizes, keel::Options& options) {
     for (const auto& size : shape) words.push_back(size ? std::to_string(*size) : "?");
     options.set("shape." + name, join(words, ","));
   }
+  for (const auto& [name, length] : sizes.lengths) options.set("length." + name, length);
 }
 
 void drop_taken(Model& model) {
@@ -101,8 +117,10 @@ void drop_taken(Model& model) {
   std::erase_if(model.sizes.dims,
                 [&](const auto& d) { return std::find(left.begin(), left.end(), d.first) == left.end(); });
   std::erase_if(model.sizes.shapes, [&](const auto& s) {
-    return std::find(model.fixed.begin(), model.fixed.end(), s.first) != model.fixed.end();
+    return model.sizes.lengths.contains(s.first) ||
+           std::find(model.fixed.begin(), model.fixed.end(), s.first) != model.fixed.end();
   });
+  model.sizes.lengths.clear();
 }
 
 Dims bind_sizes(const Model& model, const Entry& entry) {
@@ -116,6 +134,8 @@ Dims bind_sizes(const Model& model, const Entry& entry) {
     if (std::find(params.begin(), params.end(), name) == params.end())
       throw Fail(kUsage, fmt::format("--shape {}: the file has no such input; it has {}", name, list(params)),
                  closest(name, params));
+  for (const auto& [name, length] : model.sizes.lengths)
+    throw Fail(kUsage, fmt::format("--length {}={}: only a file that is imported has sequences", name, length));
   Dims dims = model.sizes.dims;
   for (bool alone : {true, false})
     for (const Port& p : entry.params)

@@ -1,4 +1,4 @@
-// sizes.h: --dim b=4 and --shape x=1,3,48,192: sizes fixed by the user.
+// sizes.h: --dim b=4, --shape x=1,3,48,192 and --length x=3: sizes fixed by the user.
 //
 // How to read it: an importer applies them while it reads a model (import_options); dims that stay symbolic
 // are bound for a run (bind_sizes) or replaced in a new module (specialise).
@@ -12,7 +12,7 @@
 namespace cli {
 
 Sizes parse_sizes(const Args& args);
-// "dim.b" = "4", "shape.x" = "1,?,48,192".
+// "dim.b" = "4", "shape.x" = "1,?,48,192", "length.x" = "3".
 void add_import_options(const Sizes& sizes, keel::Options& options);
 // Removes sizes that the module has applied; only those of remaining symbols stay.
 void drop_taken(Model& model);

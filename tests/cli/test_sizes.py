@@ -1,4 +1,4 @@
-"""--dim and --shape: sizes fixed by the user, in files and in imports."""
+"""--dim, --shape and --length: sizes fixed by the user, in files and in imports."""
 import json
 
 import numpy as np
@@ -165,3 +165,23 @@ def test_a_size_that_only_the_run_knows(keel, graph):
         assert "y: f32[m]" in keel("inspect", file).out.replace("out y", "y")
     assert "its size is known in a run only" in keel("plan", path, "-i", "x=f32[2]=0,-1").out
     assert "count 9 is not in [0, 3]" in keel("eval", "trim([1, 2, 3], 9)", code=5).err
+
+
+def test_imports_take_lengths_of_sequences(keel, tmp_path):
+    """y = s with the concatenation of its elements at the end."""
+    kinds = [helper.make_tensor_sequence_value_info(name, TensorProto.FLOAT, None) for name in ("s", "y")]
+    nodes = [helper.make_node("ConcatFromSequence", ["s"], ["c"], axis=0), helper.make_node("SequenceInsert", ["s", "c"], ["y"])]
+    graph = helper.make_graph(nodes, "g", kinds[:1], kinds[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    keel("convert", "m.onnx", "m.keel", "--length", "s=2", "--shape", "s=1")
+    assert keel("run", "m.keel", "-i", "s_0=4", "-i", "s_1=5").out == "y_0: f32[1]\n[4]\ny_1: f32[1]\n[5]\ny_2: f32[2]\n[4, 5]\n"
+    keel("convert", "m.onnx", "n.keel", "--length", "s=1", "--shape", "s_0=?,2")
+    assert types(keel, "n.keel") == [["s_0_0", 2], ["s_0_0", 2], ["s_0_0", 2]]
+    assert "metadata onnx.sequence_outputs: y 2" in keel("inspect", "n.keel").out
+    def err(*arguments, code):
+        return keel("convert", *arguments, "o.keel", code=code).err
+    assert "with --length s=3" in err("m.onnx", code=2) and "with --length s=3" in keel("run", "m.onnx", "-i", "s=4", code=2).err
+    assert 'did you mean "s"' in err("m.onnx", "--length", "S=2", code=2)
+    assert "expected NAME=NUMBER or NAME=none" in err("m.onnx", "--length", "s=two", code=2)
+    assert "--length s is given twice: 2 and 3" in err("m.onnx", "--length", "s=2", "--length", "s=3", code=2)
+    assert "only a file that is imported has sequences" in err("m.keel", "--length", "s=2", code=2)

@@ -37,6 +37,15 @@ def interface(device):
     return types.SimpleNamespace(prepare=prepare, is_compatible=is_compatible, supports_device=backend.supports_device)
 
 
+class Suite(BackendTest):
+    @classmethod
+    def assert_similar_outputs(cls, ref_outputs, outputs, rtol, atol, model_dir=None):
+        """ONNX's own takes the length of a sequence's elements, which may be scalars."""
+        assert [len(x) if isinstance(x, list) else -1 for x in outputs] == [len(x) if isinstance(x, list) else -1 for x in ref_outputs]
+        flat = [onnx_cases.flat_values(x) for x in (ref_outputs, outputs)]
+        super().assert_similar_outputs(*flat, rtol, atol, model_dir)
+
+
 def must_pass(test):
     def run(self):
         try:
@@ -105,4 +114,4 @@ def checked(cases, device):
 with warnings.catch_warnings():  # overflows on purpose, while onnx generates its cases
     warnings.simplefilter("ignore", RuntimeWarning)
     for each in onnx_cases.DEVICES:
-        globals().update(checked(BackendTest(interface(each), __name__).test_cases, each))
+        globals().update(checked(Suite(interface(each), __name__).test_cases, each))

@@ -64,7 +64,8 @@ void Importer::check_lengths(const std::vector<std::string>& names) const {
 // Puts the elements of sequences in their place among the inputs, before sizes get names.
 void Importer::expand_inputs() {
   std::vector<ValueInfo> inputs;
-  std::vector<std::string> names, without;
+  std::vector<std::string> names;
+  std::string without;
   for (const ValueInfo& info : model_.graph.inputs) {
     if (!info.is_tensor || !(info.is_sequence || info.is_optional)) {
       inputs.push_back(info);
@@ -74,13 +75,12 @@ void Importer::expand_inputs() {
     if (const char* text = given_length(info.name))
       expand_input(info, length_of(info, text), inputs);
     else
-      without.emplace_back(info.name);
+      without += cat(without.empty() ? "" : "; ", "'", info.name, "', ", kind_of(info), ", with --length ", info.name,
+                     info.is_optional && !info.is_sequence ? "=1 or none" : "=3");
   }
   check_lengths(names);
   if (!without.empty())
-    refuse(KEEL_PRECONDITION,
-           cat("the import needs the length of ", listed(without), ", sequence or optional: pass the option length.",
-               without[0], " (command line: --length ", without[0], "=3; none: no element of an optional)"));
+    refuse(KEEL_PRECONDITION, cat("the import needs the length of ", without, " (import option length.NAME)"));
   model_.graph.inputs = std::move(inputs);
 }
 
