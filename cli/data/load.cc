@@ -81,7 +81,7 @@ std::optional<Type> type_in(const std::string& message, const std::string& name)
   return parse_type(std::string_view(message).substr(at + said.size(), end + 1 - at - said.size()));
 }
 
-// Whether an importer asks for lengths of sequences rather than for values.
+// Whether lengths of sequences are missing, rather than values.
 bool wants_length(const keel::Error& error) {
   return std::string_view(error.what()).find("--length") != std::string_view::npos;
 }

@@ -135,7 +135,8 @@ Dims bind_sizes(const Model& model, const Entry& entry) {
       throw Fail(kUsage, fmt::format("--shape {}: the file has no such input; it has {}", name, list(params)),
                  closest(name, params));
   for (const auto& [name, length] : model.sizes.lengths)
-    throw Fail(kUsage, fmt::format("--length {}={}: only a file that is imported has sequences", name, length));
+    throw Fail(kUsage,
+               fmt::format("--length {}={}: only a file that is imported has sequences", name, length));
   Dims dims = model.sizes.dims;
   for (bool alone : {true, false})
     for (const Port& p : entry.params)

@@ -119,6 +119,20 @@ def test_the_backend_follows_the_interface(layer):
     assert not backend.is_compatible(model([node], [value("x", [2, 2])], [value("y", None)]))
 
 
+def test_sequences_have_a_length_at_import_and_are_lists_in_the_backend():
+    kinds = [helper.make_tensor_sequence_value_info(name, TensorProto.FLOAT, None) for name in ("s", "y")]
+    nodes = [helper.make_node("ConcatFromSequence", ["s"], ["c"], axis=0), helper.make_node("SequenceInsert", ["s", "c"], ["y"])]
+    source, parts = model(nodes, kinds[:1], kinds[1:]), [np.array([1, 2], np.float32), np.array([3], np.float32)]
+    with pytest.raises(keel.PreconditionError, match="the length of 's', a sequence"):
+        keel.from_onnx(source)
+    got = keel.from_onnx(source, **{"length.s": 2, "shape.s": "2"})
+    assert [r.shape for r in got(s_0=[1, 2], s_1=[3, 4])] == [(2,), (2,), (4,)]
+    (out,) = backend.run_model(source, [parts])
+    assert [x.tolist() for x in out] == [[1, 2], [3], [1, 2, 3]]
+    with pytest.raises(keel.InvalidError, match="the sequence is empty"):
+        backend.run_model(source, [[]])
+
+
 def test_weights_that_are_listed_as_inputs_are_not_fed():
     old = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [value("w", [3, 2]), value("x", [1, 3])], [value("y", None)],
                 [numpy_helper.from_array(W, "w")])

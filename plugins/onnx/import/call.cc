@@ -151,6 +151,7 @@ const Rule* find_rule(Text domain, Text op, int opset) {
                         place_rules(),
                         choose_rules(),
                         sequence_rules(),
+                        ngram_rules(),
                         sample_rules(),
                         roi_rules(),
                         recurrent_rules(),

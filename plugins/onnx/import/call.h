@@ -121,6 +121,7 @@ Rules qlinear_rules();
 Rules place_rules();
 Rules choose_rules();
 Rules sequence_rules();
+Rules ngram_rules();
 Rules sample_rules();
 Rules roi_rules();
 Rules recurrent_rules();

@@ -49,7 +49,8 @@ void append(Ids& to, const Ids& more) { to.insert(to.end(), more.begin(), more.e
 void Importer::expect_tensors(Call& call, const Body& body) const {
   for (size_t k = 0; k < body.results.size(); k++)
     if (body.results[k]->list || body.results[k]->absent)
-      call.unsupported(cat("result ", k, " of its body is ", form_of(*body.results[k]), "; expected a tensor"));
+      call.unsupported(
+          cat("result ", k, " of its body is ", form_of(*body.results[k]), "; expected a tensor"));
 }
 
 // ---- If
@@ -106,16 +107,16 @@ void Importer::branch_on_data(Call& call, const Scope& scope) {
   const size_t n = ids_of(then_body->edit, then_body->results).size();
   Ids out;
   if (n)
-    out = call.e.ops("cond", in,
-                     Attrs().as("then", then_body->attribute()).as("else", else_body->attribute()),
-                     static_cast<uint32_t>(n));
+    out =
+        call.e.ops("cond", in, Attrs().as("then", then_body->attribute()).as("else", else_body->attribute()),
+                   static_cast<uint32_t>(n));
   auto next = out.begin();
   for (size_t k = 0; k < then_body->results.size(); k++)
     call.set(k, rebuilt(then_body->results[k], [&](const ValueP&) {
-      auto value = std::make_shared<Value>();
-      value->id = *next++;
-      return value;
-    }));
+               auto value = std::make_shared<Value>();
+               value->id = *next++;
+               return value;
+             }));
 }
 
 // ---- Loop
@@ -163,8 +164,7 @@ void Importer::convert_loop(Call& call, const Scope& scope) {
   const bool endless = always_continues(g, scope);
   if (known && condition && endless && !counted)
     call.invalid("it has no trip count and its condition is always true, so it has no end");
-  if (const std::string why = reason_to_unroll(call, g, scope); !why.empty())
-    return unroll(call, scope, why);
+  if (const std::string why = reason_to_unroll(call, g, scope); !why.empty()) return unroll(call, scope, why);
   if (known && !condition) return loop_by_count(call, scope, 0);
   if (known && endless) {
     if (const Sizes* trips = call.known(0); trips && trips->v.size() == 1)

@@ -34,10 +34,10 @@ struct Value {
   const Tensor* tensor = nullptr;
   std::shared_ptr<Data> data;
   std::optional<Sizes> sizes;
-  std::set<std::string> needs;  // parameters whose values would make the sizes known
-  bool unsized = false;         // the data was checked and holds no sizes
-  bool nonneg = false;          // no element is below 0
-  bool missing = false;         // not converted: needs a parameter's value
+  std::set<std::string> needs;       // parameters whose values would make the sizes known
+  bool unsized = false;              // the data was checked and holds no sizes
+  bool nonneg = false;               // no element is below 0
+  bool missing = false;              // not converted: needs a parameter's value
   std::shared_ptr<const List> list;  // a sequence, which has none of the contents above
   bool absent = false;               // an optional without an element
 };

@@ -1,5 +1,5 @@
-// fold_numbers.cc: arithmetic on a few stored floats, as models compute trip counts and sizes from scales. The
-// operators round as the devices do: each result once, to its dtype.
+// fold_numbers.cc: arithmetic on a few stored floats, as models compute trip counts and sizes from scales.
+// The operators round as the devices do: each result once, to its dtype.
 #include <cmath>
 
 #include "plugins/onnx/import/fold.h"
@@ -65,7 +65,8 @@ double div(double a, double b) { return a / b; }
 template <double (*f)(double, double)>
 bool binary(Call& c) {
   Numbers a, b, out;
-  if (c.opset < 7 || c.n_in() != 2 || !floats(c, 0, &a) || !floats(c, 1, &b) || a.dtype != b.dtype) return false;
+  if (c.opset < 7 || c.n_in() != 2 || !floats(c, 0, &a) || !floats(c, 1, &b) || a.dtype != b.dtype)
+    return false;
   if (!broadcast_shape(a.shape, b.shape, &out.shape)) return false;
   const auto from_a = broadcast_sources(a.shape, out.shape), from_b = broadcast_sources(b.shape, out.shape);
   if (from_a.size() > kMostNumbers) return false;
@@ -102,8 +103,9 @@ bool cast(Call& c) {
 }
 
 constexpr Mover kNumbers[] = {
-    {"Add", binary<add>}, {"Sub", binary<sub>}, {"Mul", binary<mul>},     {"Div", binary<div>},   {"Neg", unary<neg>},
-    {"Abs", unary<abs>},  {"Ceil", unary<ceil>}, {"Floor", unary<floor>}, {"Relu", unary<relu>}, {"Cast", cast},
+    {"Add", binary<add>},  {"Sub", binary<sub>}, {"Mul", binary<mul>},  {"Div", binary<div>},
+    {"Neg", unary<neg>},   {"Abs", unary<abs>},  {"Ceil", unary<ceil>}, {"Floor", unary<floor>},
+    {"Relu", unary<relu>}, {"Cast", cast},
 };
 
 }  // namespace

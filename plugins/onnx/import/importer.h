@@ -120,7 +120,8 @@ class Importer {
   // A graph of the model as a graph of the module. Its parameters are `first`, then the captured values, then
   // `last`; they have these names in the model's graph, in this order without the captured ones.
   struct Captured {
-    std::vector<std::pair<Text, ValueP>> values;     // of these, data are operands of the node that runs the body
+    std::vector<std::pair<Text, ValueP>>
+        values;  // of these, data are operands of the node that runs the body
     std::vector<std::pair<Text, ValueP>> constants;  // known at import, so copied into the body
     Ids ids(Edit& e) const;
   };
@@ -151,7 +152,7 @@ class Importer {
   Edit edit_;
   Model model_;
   std::vector<ListInput> lists_;
-  std::deque<std::string> texts_;        // names that the model's file does not have
+  std::deque<std::string> texts_;  // names that the model's file does not have
   Names result_names_;
   Names needs_;                          // parameters whose values are needed
   std::map<Text, std::string> symbols_;  // by the model's name of a dim

@@ -29,8 +29,8 @@ int64_t length_of(const ValueInfo& info, Text text) {
   int64_t n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   if (error != std::errc() || end != text.data() + text.size() || n < 0 || n > most)
-    refuse(KEEL_INVALID, cat("the length of '", info.name, "', ", kind_of(info), ": got '", text, "'; expected ",
-                             expected_of(info)));
+    refuse(KEEL_INVALID, cat("the length of '", info.name, "', ", kind_of(info), ": got '", text,
+                             "'; expected ", expected_of(info)));
   return n == 0 && !info.is_sequence ? kAbsent : n;
 }
 
@@ -45,7 +45,8 @@ std::string listed(const std::vector<std::string>& names) {
 // The value of "length.NAME"; null: not given.
 const char* Importer::given_length(Text name) const {
   for (const keel_kv& option : options_)
-    if (const Text key = option.key; key.substr(0, kOption.size()) == kOption && key.substr(kOption.size()) == name)
+    if (const Text key = option.key;
+        key.substr(0, kOption.size()) == kOption && key.substr(kOption.size()) == name)
       return option.value;
   return nullptr;
 }
@@ -75,12 +76,13 @@ void Importer::expand_inputs() {
     if (const char* text = given_length(info.name))
       expand_input(info, length_of(info, text), inputs);
     else
-      without += cat(without.empty() ? "" : "; ", "'", info.name, "', ", kind_of(info), ", with --length ", info.name,
-                     info.is_optional && !info.is_sequence ? "=1 or none" : "=3");
+      without += cat(without.empty() ? "" : "; ", "'", info.name, "', ", kind_of(info), ", with --length ",
+                     info.name, info.is_optional && !info.is_sequence ? "=1 or none" : "=3");
   }
   check_lengths(names);
   if (!without.empty())
-    refuse(KEEL_PRECONDITION, cat("the import needs the length of ", without, " (import option length.NAME)"));
+    refuse(KEEL_PRECONDITION,
+           cat("the import needs the length of ", without, " (import option length.NAME)"));
   model_.graph.inputs = std::move(inputs);
 }
 
@@ -107,7 +109,8 @@ void Importer::check_elements() const {
   for (const ListInput& list : lists_)
     for (Text name : list.elements)
       if (counts[name] > 1)
-        refuse(KEEL_INVALID, cat("'", name, "', an element of the input '", list.name, "', has another input's name"));
+        refuse(KEEL_INVALID,
+               cat("'", name, "', an element of the input '", list.name, "', has another input's name"));
 }
 
 // Makes lists of the parameters; the model knows only the names of the lists.
@@ -117,9 +120,10 @@ void Importer::join_inputs(Scope& scope) {
     std::vector<ValueP> elements;
     for (Text name : list.elements) elements.push_back(scope.values.at(name));
     for (Text name : list.elements) scope.values.erase(name);
-    ValueP value = list.absent          ? absent_value()
-                   : list.is_sequence ? list_value(elements, dtype_of(list.type, cat("input '", list.name, "'")))
-                                      : elements[0];
+    ValueP value = list.absent ? absent_value()
+                   : list.is_sequence
+                       ? list_value(elements, dtype_of(list.type, cat("input '", list.name, "'")))
+                       : elements[0];
     value->name = list.name;
     scope.values[list.name] = value;
     note_list(lines, list.name, *value);

@@ -52,7 +52,8 @@ bool Importer::sizes_follow(const std::vector<Node>& nodes, int opset, std::set<
     }
     if (!reads(node, names)) continue;
     if (const Function* f = function(node)) {
-      if (sizes_follow(f->nodes, opset_version(f->opsets), passed(node, names, f->inputs), steps)) return true;
+      if (sizes_follow(f->nodes, opset_version(f->opsets), passed(node, names, f->inputs), steps))
+        return true;
     } else if (const Rule* rule = find_rule(node.domain, node.op, opset)) {
       if (needs_one(*rule, node, names)) return true;
       if (!node.domain.empty() || !moves_sizes(node.op)) continue;
@@ -71,7 +72,8 @@ std::string Importer::reason_to_unroll(Call& call, const Graph& g, const Scope& 
     if (call.known(i)) names.insert(g.inputs[i].name);
   }
   int64_t steps = kMostSteps;
-  return sizes_follow(g.nodes, scope.opset, names, &steps) ? "a size in its body depends on the iteration" : "";
+  return sizes_follow(g.nodes, scope.opset, names, &steps) ? "a size in its body depends on the iteration"
+                                                           : "";
 }
 
 namespace {
@@ -86,7 +88,8 @@ ValueP nothing_stacked(Call& call, const ValueInfo& declared) {
     dims.push_back(d.value);
   }
   if (!known)
-    call.unsupported(cat("it has no iterations, and the body's result '", declared.name, "' has no known shape"));
+    call.unsupported(
+        cat("it has no iterations, and the body's result '", declared.name, "' has no known shape"));
   value->data = store(KEEL_I64, dims, {});
   value->data->dtype = dtype_of(declared.type, call.title());
   return value;
@@ -99,7 +102,8 @@ void set_stacked(Call& call, const Graph& g, size_t carried, const std::vector<s
     for (const ValueP& part : stacks[k]) {
       missing = missing || part->missing;
       if (part->list || part->absent)
-        call.unsupported(cat("its body stacks '", declared.name, "', ", form_of(*part), "; expected a tensor"));
+        call.unsupported(
+            cat("its body stacks '", declared.name, "', ", form_of(*part), "; expected a tensor"));
     }
     ValueP all = std::make_shared<Value>();
     all->missing = missing;

@@ -36,8 +36,8 @@ int64_t size_of(const List& list) { return static_cast<int64_t>(list.elements.si
 void expect_dtype(Call& c, const List& list, size_t i) {
   const keel_dt dtype = c.dtype(i);
   if (list.dtype && list.dtype != dtype)
-    c.invalid(cat("operand ", i, quoted(c.value(i)), " is ", dtype_name(dtype), "; the sequence's elements are ",
-                  dtype_name(list.dtype)));
+    c.invalid(cat("operand ", i, quoted(c.value(i)), " is ", dtype_name(dtype),
+                  "; the sequence's elements are ", dtype_name(list.dtype)));
 }
 
 void sequence_empty(Call& c) { set_list(c, {}, c.type("dtype", KEEL_F32)); }
@@ -77,9 +77,7 @@ void sequence_at(Call& c) {
   c.set(0, *(list.elements.begin() + position(c, 1, n, n - 1)));
 }
 
-void sequence_length(Call& c) {
-  c.set(0, Sizes{KEEL_I64, {}, {size_of(list_of(c, 0))}});
-}
+void sequence_length(Call& c) { c.set(0, Sizes{KEEL_I64, {}, {size_of(list_of(c, 0))}}); }
 
 void concat_from_sequence(Call& c) {
   const List& list = list_of(c, 0);
@@ -95,7 +93,8 @@ Dims part_sizes(Call& c, keel_dim size) {
   const Ints one = c.has(1) ? c.numbers(1) : Ints{1};
   if (one.size() != 1 || one[0] < 1) c.invalid("split is not a positive number");
   if (KEEL_DIM_IS_HANDLE(size))
-    c.unsupported("the length of the sequence depends on a symbolic dim; give it a number with --dim or --shape");
+    c.unsupported(
+        "the length of the sequence depends on a symbolic dim; give it a number with --dim or --shape");
   if (size / one[0] > kMostElements)
     c.unsupported(cat("a sequence of ", size / one[0], " elements; at most ", kMostElements));
   Dims sizes(static_cast<size_t>(size / one[0]), one[0]);
@@ -143,16 +142,15 @@ void optional(Call& c) {
   c.has(0) ? c.alias(0, 0) : c.set(0, absent_value());
 }
 
-void optional_has_element(Call& c) {
-  c.set(0, Sizes{KEEL_BOOL, {}, {c.has(0) && !c.value(0).absent}});
-}
+void optional_has_element(Call& c) { c.set(0, Sizes{KEEL_BOOL, {}, {c.has(0) && !c.value(0).absent}}); }
 
 void optional_get_element(Call& c) {
   if (c.value(0).absent) c.invalid(cat("the optional", quoted(c.value(0)), " has no element"));
   c.alias(0, 0);
 }
 
-Rule on_lists(const char* op, int since, void (*convert)(Call&), const char* attributes = "", uint32_t values = 0) {
+Rule on_lists(const char* op, int since, void (*convert)(Call&), const char* attributes = "",
+              uint32_t values = 0) {
   return {op, since, convert, attributes, values, false, true};
 }
 
@@ -181,8 +179,8 @@ void expect_alike(Call& c, const std::vector<ValueP>& parts, int64_t free) {
       c.invalid(cat("element ", k, " has ", dims.size(), " dims, but element 0 has ", first.size()));
     for (size_t d = 0; d < dims.size(); d++)
       if (static_cast<int64_t>(d) != free && !c.e.may_be(dims[d], first[d]))
-        c.invalid(cat("dim ", d, " of element ", k, " is ", dim_text(dims[d]), ", but it is ", dim_text(first[d]),
-                      " in element 0"));
+        c.invalid(cat("dim ", d, " of element ", k, " is ", dim_text(dims[d]), ", but it is ",
+                      dim_text(first[d]), " in element 0"));
   }
 }
 
@@ -215,8 +213,7 @@ std::string form_of(const Value& v) {
 
 void expect_tensor(Call& c, size_t i) {
   const Value& v = c.value(i);
-  if (v.list || v.absent)
-    c.invalid(cat("operand ", i, quoted(v), " is ", form_of(v), "; expected a tensor"));
+  if (v.list || v.absent) c.invalid(cat("operand ", i, quoted(v), " is ", form_of(v), "; expected a tensor"));
 }
 
 const List& list_of(Call& c, size_t i) {
