@@ -88,6 +88,8 @@ OTHERS = [
     *[("RoiAlign", 16, [IMAGE, ROIS, np.array([0, 1, 1], L)],
        {"output_height": 2, "output_width": 3, "sampling_ratio": 2, "spatial_scale": 0.9, "coordinate_transformation_mode": mode})
       for mode in ("half_pixel", "output_half_pixel")],
+    *[("MaxRoiPool", 1, [IMAGE, np.array([[0, 0, 0, 5, 4], [1, 1, 2, 3, 3], [1, 7, 1, 3, 9], [0, -2, 0.5, 1, 1.5]], F)],
+       {"pooled_shape": shape, "spatial_scale": scale}) for shape, scale in (([2, 3], 1.0), ([4, 4], 0.5), ([1, 1], 2.0))],
     ("DFT", 17, [normal(2, 7, 1)], {"axis": 1}), ("DFT", 17, [normal(2, 8, 1)], {"onesided": 1}),
     ("DFT", 17, [normal(2, 6, 2)], {"inverse": 1}), ("STFT", 17, [normal(2, 20, 1), np.array(4, L), normal(8)], {}),
     ("MatMulInteger", 10, [U8(3, 4), U8(4, 5), np.array(7, np.uint8), np.array(9, np.uint8)], {}),

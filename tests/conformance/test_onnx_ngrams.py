@@ -1,4 +1,4 @@
-"""TfIdfVectorizer on integers against ONNX Runtime, with random pools, then what is refused."""
+"""TfIdfVectorizer on integers against ONNX Runtime, with random pools, then refusals."""
 import numpy as np
 import pytest
 from onnx_cases import DEVICES, assert_refused

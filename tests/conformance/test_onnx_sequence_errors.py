@@ -1,4 +1,4 @@
-"""What the ONNX importer refuses about sequences, optionals and unrolled loops, with the whole message."""
+"""Sequences, optionals and unrolled loops that the ONNX importer refuses, with the whole message."""
 import numpy as np
 import onnx
 import pytest

@@ -152,6 +152,8 @@ const Rule* find_rule(Text domain, Text op, int opset) {
                         choose_rules(),
                         sequence_rules(),
                         ngram_rules(),
+                        feature_rules(),
+                        svm_rules(),
                         sample_rules(),
                         roi_rules(),
                         recurrent_rules(),

@@ -122,6 +122,8 @@ Rules place_rules();
 Rules choose_rules();
 Rules sequence_rules();
 Rules ngram_rules();
+Rules feature_rules();
+Rules svm_rules();
 Rules sample_rules();
 Rules roi_rules();
 Rules recurrent_rules();

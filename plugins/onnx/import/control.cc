@@ -1,5 +1,5 @@
 // control.cc: the operators with graphs as attributes: If, Loop, Scan. A row of kControls names an operator,
-// its attributes and its converter; bodies.cc makes the graphs, unroll.cc inlines those of sequences.
+// its attributes and its converter; bodies.cc makes the graphs, unroll.cc inlines them once per iteration.
 #include <algorithm>
 
 #include "plugins/onnx/import/forms.h"

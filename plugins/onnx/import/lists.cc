@@ -1,5 +1,6 @@
 // lists.cc: sequences and optionals among the model's inputs and outputs. The option "length.NAME" says how
-// many elements an input has; its elements become the parameters NAME_0, NAME_1 ... Results likewise.
+// many elements an input has; its elements become the parameters NAME_0, NAME_1 ... Results have such names,
+// too.
 #include <algorithm>
 #include <charconv>
 

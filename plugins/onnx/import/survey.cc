@@ -1,5 +1,5 @@
 // survey.cc: checks all nodes before any is converted, so that one message names every unsupported operator
-// (with its count) and attribute of the model.
+// (with its count and the reason) and attribute of the model.
 #include "plugins/onnx/import/importer.h"
 
 namespace onnx_import {
@@ -16,6 +16,34 @@ bool lists(Text words, Text word) {
 std::string full_name(const Node& node, int opset) {
   if (!node.domain.empty()) return cat(node.domain, ".", node.op);
   return find_rule("", node.op, 1 << 20) ? cat(node.op, " of opset ", opset) : std::string(node.op);
+}
+
+// Why an operator is not supported, where it is not only missing.
+Text reason_of(const std::string& name) {
+  static constexpr std::pair<Text, Text> kReasons[] = {
+      {"Bernoulli", "random numbers"},
+      {"Multinomial", "random numbers"},
+      {"RandomNormal", "random numbers"},
+      {"RandomNormalLike", "random numbers"},
+      {"RandomUniform", "random numbers"},
+      {"RandomUniformLike", "random numbers"},
+      {"RegexFullMatch", "strings"},
+      {"StringConcat", "strings"},
+      {"StringNormalizer", "strings"},
+      {"StringSplit", "strings"},
+      {"ai.onnx.ml.CategoryMapper", "strings"},
+      {"ai.onnx.ml.CastMap", "maps"},
+      {"ai.onnx.ml.DictVectorizer", "maps"},
+      {"ImageDecoder", "images"},
+  };
+  for (const auto& [op, reason] : kReasons)
+    if (op == name) return reason;
+  return "";
+}
+
+std::string counted(const std::string& name, int count) {
+  const Text reason = reason_of(name);
+  return cat(name, " (", count, reason.empty() ? "" : ", ", reason, ")");
 }
 
 }  // namespace
@@ -55,7 +83,7 @@ void Importer::refuse_unsupported(const std::vector<Node>& nodes, int opset) con
   survey(nodes, opset, unsupported, seen);
   if (unsupported.empty()) return;
   std::string list;
-  for (const auto& [name, count] : unsupported) list += cat(list.empty() ? "" : ", ", name, " (", count, ")");
+  for (const auto& [name, count] : unsupported) list += cat(list.empty() ? "" : ", ", counted(name, count));
   refuse(KEEL_UNIMPLEMENTED, cat("the ONNX importer does not support: ", list));
 }
 

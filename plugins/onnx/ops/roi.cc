@@ -1,4 +1,7 @@
-// roi.cc: RoiAlign: a grid of samples in each region of an image, averaged or maximised per bin.
+// roi.cc: RoiAlign: a grid of samples in each region of an image, averaged or maximised per bin. MaxRoiPool:
+// the largest pixel of each bin.
+#include <cmath>
+
 #include "plugins/onnx/ops/term.h"
 
 namespace onnx_import {
@@ -80,11 +83,49 @@ void roi_align(Call& c) {
   c.set(0, out.transpose({0, 3, 1, 2}).to(c.dtype(0)).v);
 }
 
+// ---- MaxRoiPool
+
+// Whether a pixel along one axis is in a bin: bool[regions, bins, size].
+Term pixels_in_bins(const Term& rois, int64_t first, int64_t bins, keel_dim size) {
+  Edit& e = rois.edit();
+  const auto edge = [&](int64_t k) {  // halves are rounded away from zero
+    const Term x = rois.slice(1, k, k + 1);
+    return x.op("sign") * (x.op("abs") + 0.5).op("floor");
+  };
+  const Term start = edge(first), extent = (edge(first + 2) - start + 1).op("maximum", 1.0);
+  const Term bin = counting_term(e, bins, KEEL_F32), width = extent / static_cast<double>(bins);
+  const Term from = (bin * width).op("floor") + start, until = ((bin + 1) * width).op("ceil") + start;
+  const Term pixel = counting_term(e, size, KEEL_F32);
+  return pixel.op("greater_equal", from.unsqueeze(2)) & (pixel < until.unsqueeze(2));
+}
+
+// Along one axis and then along the other; bins without pixels are 0.
+void max_roi_pool(Call& c) {
+  const Ints bins = c.ints("pooled_shape");
+  const Dims d = c.dims(0);
+  if (bins.size() != 2 || bins[0] < 1 || bins[1] < 1 || bins[0] > 1 << 16 || bins[1] > 1 << 16)
+    c.invalid("pooled_shape must be two positive sizes");
+  if (d.size() != 4) c.invalid(cat("x has ", d.size(), " dims; expected [batch, channels, height, width]"));
+  const Term given(c, 1), x(c, 0);
+  if (given.rank() != 2 || !c.e.may_be(given.dim(1), 5)) c.invalid("rois is not [regions, 5]");
+  const Term rois = given.to(KEEL_F32).slice(1, 1, 5) * c.f("spatial_scale", 1);
+  const Term rows = pixels_in_bins(rois, 1, bins[0], d[2]), columns = pixels_in_bins(rois, 0, bins[1], d[3]);
+  const Term image = x.gather(given.slice(1, 0, 1).reshape({rois.dim(0)}).to(KEEL_I64), 0);
+  const Term wide =
+      select(columns.unsqueeze(1).unsqueeze(1), image.unsqueeze(3), -INFINITY).reduced("reduce_max", {4});
+  const Term all =
+      select(rows.unsqueeze(1).unsqueeze(4), wide.unsqueeze(2), -INFINITY).reduced("reduce_max", {3});
+  const Term some =
+      rows.reduced("reduce_max", {2}).unsqueeze(2) & columns.reduced("reduce_max", {2}).unsqueeze(1);
+  c.set(0, select(some.unsqueeze(1), all, 0).v);
+}
+
 constexpr const char* kOld = "mode output_height output_width sampling_ratio spatial_scale";
 constexpr Rule kRules[] = {
     {"RoiAlign", 16, roi_align,
      "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale"},
     {"RoiAlign", 10, roi_align, kOld},
+    {"MaxRoiPool", 1, max_roi_pool, "pooled_shape spatial_scale"},
 };
 
 }  // namespace

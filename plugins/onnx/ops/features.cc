@@ -1,0 +1,62 @@
+// features.cc: operators of ai.onnx.ml around models of tables: FeatureVectorizer, OneHotEncoder, ZipMap.
+#include "plugins/onnx/ops/classes.h"
+
+namespace onnx_import {
+namespace {
+
+void feature_vectorizer(Call& c) {
+  const Ints sizes = c.ints("inputdimensions");
+  if (c.n_in() == 0) c.invalid("it has no operands");
+  if (!sizes.empty() && sizes.size() != c.n_in())
+    c.invalid(cat("inputdimensions has ", sizes.size(), " entries for ", c.n_in(), " operands"));
+  std::vector<Term> parts;
+  for (size_t i = 0; i < c.n_in(); i++) {
+    const Term x(c, i);
+    if (x.rank() != 1 && x.rank() != 2)
+      c.invalid(cat("operand ", i, " has ", x.rank(), " dims; expected 1 or 2"));
+    parts.push_back((x.rank() == 1 ? x.unsqueeze(0) : x).to(KEEL_F32));
+    if (!sizes.empty() && !c.e.may_be(parts.back().dim(1), sizes[i]))
+      c.unsupported(cat("inputdimensions other than the features of operand ", i));
+  }
+  c.set(0, parts.size() == 1 ? parts[0].v : concat(parts, 1).v);
+}
+
+// With zeros=0 an unknown category is an error: the index of a gather that does not exist.
+void one_hot_encoder(Call& c) {
+  if (c.has_attribute("cats_strings")) c.unsupported("cats_strings: categories that are strings");
+  const Ints categories = c.ints("cats_int64s");
+  if (categories.empty()) c.invalid("attribute cats_int64s is missing or empty");
+  const Term x = Term(c, 0).to(KEEL_I64);
+  const auto last = static_cast<int64_t>(x.rank());
+  Term hit = (x.unsqueeze(x.rank()) == constant_of(c.e, categories)).to(KEEL_F32);
+  if (c.i("zeros", 1) == 0) {
+    const Term unknown = (hit.reduced("reduce_max", {last}, true) == 0).to(KEEL_I64);
+    hit = hit * filled(c.e, KEEL_F32, 1, {1}).gather(unknown, 0);
+  }
+  c.set(0, hit.v);
+}
+
+// Keel has no maps: the result is the operand, whose columns have the order of the labels.
+void zip_map(Call& c) {
+  const size_t labels = c.has_attribute("classlabels_int64s") ? c.ints("classlabels_int64s").size()
+                                                              : c.strings("classlabels_strings").size();
+  const Dims dims = c.dims(0);
+  if (dims.empty() || dims.size() > 2)
+    c.invalid(cat("its operand has ", dims.size(), " dims; expected 1 or 2"));
+  if (!c.e.may_be(dims.back(), static_cast<int64_t>(labels)))
+    c.invalid(cat("it has ", labels, " labels for ", dims.back(), " columns"));
+  c.alias(0, 0);
+}
+
+#define ML "ai.onnx.ml."
+constexpr Rule kRules[] = {
+    {ML "FeatureVectorizer", 1, feature_vectorizer, "inputdimensions"},
+    {ML "OneHotEncoder", 1, one_hot_encoder, "cats_int64s cats_strings zeros"},
+    {ML "ZipMap", 1, zip_map, "classlabels_int64s classlabels_strings"},
+};
+
+}  // namespace
+
+Rules feature_rules() { return kRules; }
+
+}  // namespace onnx_import
