@@ -77,9 +77,9 @@ def test_lengths_that_are_not_known(context, tmp_path):
     assert message(both) == ("PRECONDITION", "the import needs the length of 's', a sequence, with --length s=3; 'o', an optional, with "
                                              "--length o=1 or none (import option length.NAME)")
     known = {"length.o": "none"}
-    for wrong in ("-1", "3.0", "none", "", "10001", "99999999999999999999"):
+    for wrong in ("-1", "3.0", "none", "", "4097", "99999999999999999999"):
         assert message(both, **{"length.s": wrong}, **known) == (
-            "INVALID", f"the length of 's', a sequence: got '{wrong}'; expected a number from 0 to 10000")
+            "INVALID", f"the length of 's', a sequence: got '{wrong}'; expected a number from 0 to 4096")
     assert message(both, **{"length.s": "1", "length.o": "2"}) == (
         "INVALID", "the length of 'o', an optional: got '2'; expected 1 or none")
     assert message(both, **{"length.s": "1", "length.q": "2"}, **known) == (
@@ -92,7 +92,7 @@ def test_lengths_that_are_not_known(context, tmp_path):
     split = model_of([node("SplitToSequence", "x", "s")], [tensor("x", ["rows", 2])], [sequence("s")])
     assert message(split) == ("UNIMPLEMENTED", "node 's' (SplitToSequence): the length of the sequence depends on a symbolic dim; give it "
                                                "a number with --dim or --shape")
-    assert message(split, **{"dim.rows": "10001"}) == ("UNIMPLEMENTED", "node 's' (SplitToSequence): a sequence of 10001 elements; at most 10000")
+    assert message(split, **{"dim.rows": "4097"}) == ("UNIMPLEMENTED", "node 's' (SplitToSequence): a sequence of 4097 elements; at most 4096")
 
 
 def test_loops_that_cannot_be_unrolled(context):
@@ -102,4 +102,11 @@ def test_loops_that_cannot_be_unrolled(context):
     refused(context, computed, [elements(1), X], "UNIMPLEMENTED", why + "its trip count must be known while importing, but depends on data")
     ends = gathering_loop(5, inner=[constant("limit", F(3)), node("ReduceSum", "part", "sum", keepdims=0), node("Less", "sum limit", "c2")])
     refused(context, ends, [elements(1), X], "UNIMPLEMENTED", why + "the condition after iteration 0 must be known while importing, but depends on data")
-    refused(context, gathering_loop(2 ** 40), [elements(1), X], "OOM", "the model has more than a million nodes when its functions and loops are inlined")
+    refused(context, gathering_loop(2 ** 40), [elements(1), X], "UNIMPLEMENTED",
+            "node 's9/4095/s2' (SequenceInsert): a sequence of 4097 elements; at most 4096")
+    idle = helper.make_graph([node("Identity", "c", "c2"), node("Identity", "s", "s2")], "body",
+                             [tensor("k", [], TensorProto.INT64), tensor("c", [], TensorProto.BOOL), sequence("s")],
+                             [tensor("c2", [], TensorProto.BOOL), sequence("s2")])
+    long = model_of([constant("n", L(2 ** 60)), constant("go", np.array(True)), node("Loop", "n go s0", "s9", body=idle)],
+                    [sequence("s0")], [sequence("s9")])
+    refused(context, long, [elements(1)], "OOM", "the model has more than a million nodes when its functions and loops are inlined")

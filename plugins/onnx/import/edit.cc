@@ -232,6 +232,9 @@ keel_value Edit::id(Value& v) {
     v.id = constant(*v.data, v.name);
   else if (v.sizes)
     v.id = array(*v.sizes, v.name);
+  else if (v.list || v.absent)
+    refuse(KEEL_INVALID,
+           cat("'", v.name, "' is ", v.list ? "a sequence" : "an absent optional", "; expected a tensor"));
   else
     refuse(KEEL_INTERNAL, cat("value '", v.name, "' has no content"));
   return v.id;

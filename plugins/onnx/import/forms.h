@@ -5,7 +5,7 @@
 
 namespace onnx_import {
 
-constexpr int64_t kMostElements = 10000;  // of one sequence
+constexpr int64_t kMostElements = 4096;  // of one sequence: as many as the operands of an op
 
 inline ValueP list_value(std::vector<ValueP> elements, keel_dt dtype) {
   auto value = std::make_shared<Value>();

@@ -53,6 +53,8 @@ class Importer {
   void fix_sizes();  // sizes.cc: applies the options before parameters are declared
   void fix_dim(Text name, Text size);
   void fix_shape(Text input, Text sizes);
+  ValueInfo* fed_input(Text name);
+  std::set<std::string> fed_names();
   void learn(const std::string& symbol, int64_t size, const std::string& from);
   std::string symbol_of(const ValueInfo& info, size_t axis) const;
   std::string type_text(Text name) const;

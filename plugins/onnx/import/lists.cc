@@ -18,9 +18,9 @@ const char* kind_of(const ValueInfo& info) {
   return info.is_sequence ? "an optional sequence" : "an optional";
 }
 
-const char* expected_of(const ValueInfo& info) {
-  if (!info.is_optional) return "a number from 0 to 10000";
-  return info.is_sequence ? "a number from 0 to 10000, or none" : "1 or none";
+std::string expected_of(const ValueInfo& info) {
+  if (!info.is_sequence) return "1 or none";
+  return cat("a number from 0 to ", kMostElements, info.is_optional ? ", or none" : "");
 }
 
 // kAbsent: there is no element. An optional tensor has 1 element or 0.

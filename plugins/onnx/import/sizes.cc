@@ -43,6 +43,22 @@ void Importer::fix_dim(Text name, Text size) {
   learn(std::string(name), number(size, from), from);
 }
 
+// An input that is not only a weight, which old models list, too; null: there is none of this name.
+ValueInfo* Importer::fed_input(Text name) {
+  for (const auto& tensor : model_.graph.initializers)
+    if (tensor.name == name) return nullptr;
+  for (auto& input : model_.graph.inputs)
+    if (input.name == name) return &input;
+  return nullptr;
+}
+
+std::set<std::string> Importer::fed_names() {
+  std::set<std::string> names;
+  for (const auto& input : model_.graph.inputs)
+    if (fed_input(input.name)) names.emplace(input.name);
+  return names;
+}
+
 void Importer::fix_shape(Text input, Text sizes) {
   for (const ListInput& list : lists_)
     if (list.name == input && list.is_sequence) {
@@ -50,16 +66,9 @@ void Importer::fix_shape(Text input, Text sizes) {
       return;
     }
   const std::string from = cat("the shape of input '", input, "'");
-  ValueInfo* info = nullptr;
-  std::set<std::string> names;
-  std::set<Text> stored;
-  for (const auto& tensor : model_.graph.initializers) stored.insert(tensor.name);
-  for (auto& i : model_.graph.inputs) {
-    if (stored.count(i.name)) continue;
-    names.emplace(i.name);
-    if (i.name == input) info = &i;
-  }
-  if (!info) refuse(KEEL_NOT_FOUND, cat("the model has no input '", input, "'; it has ", listed(names)));
+  ValueInfo* info = fed_input(input);
+  if (!info)
+    refuse(KEEL_NOT_FOUND, cat("the model has no input '", input, "'; it has ", listed(fed_names())));
   std::vector<Text> words;
   for (size_t at = 0; at <= sizes.size() && !sizes.empty();) {  // "": no dims
     const size_t comma = std::min(sizes.find(',', at), sizes.size());
