@@ -222,6 +222,7 @@ Impls ReduceImpls();
 Impls ArgImpls();
 Impls TopKImpls();
 Impls SuppressImpls();
+Impls TreeImpls();
 Impls NormImpls();
 Impls MatmulImpls();
 Impls Int8Impls();

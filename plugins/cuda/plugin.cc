@@ -24,7 +24,8 @@ const Impls& AllImpls() {
     for (auto family : {ElementwiseImpls(), FusedImpls(),     CopyImpls(), GatherImpls(),   NumberImpls(),
                         ReduceImpls(),      MatmulImpls(),    GemvImpls(), EpilogueImpls(), Int8Impls(),
                         BlocksImpls(),      AttentionImpls(), LineImpls(), ScatterImpls(),  PoolImpls(),
-                        ConvImpls(),        SortImpls(),      NormImpls(), StorageImpls(),  SuppressImpls()})
+                        ConvImpls(),        SortImpls(),      NormImpls(), StorageImpls(),  SuppressImpls(),
+                        TreeImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();

@@ -16,6 +16,7 @@ std::span<const keel_impl> reduce_impls();       // reduce.cc: along axes
 std::span<const keel_impl> linear_impls();       // linear.cc: matmul, conv and its gradients
 std::span<const keel_impl> pool_impls();         // pool.cc: windows
 std::span<const keel_impl> suppress_impls();     // suppress.cc: boxes that overlap
+std::span<const keel_impl> tree_impls();         // trees.cc: decision trees
 std::span<const keel_impl> random_impls();       // random.cc: Philox
 
 }  // namespace reference

@@ -26,7 +26,7 @@ const Impls& AllImpls() {
     Impls all;
     for (auto family : {ElementwiseImpls(), MatmulImpls(), ReduceImpls(), LineImpls(), GatherImpls(),
                         ScatterImpls(), NormImpls(), CopyImpls(), NumberImpls(), PoolImpls(), ConvImpls(),
-                        AttentionImpls(), StorageImpls(), SuppressImpls()})
+                        AttentionImpls(), StorageImpls(), SuppressImpls(), TreeImpls()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();

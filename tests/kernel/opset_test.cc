@@ -72,6 +72,10 @@ TEST_F(Opset, Reductions) {
   EXPECT_EQ(Infer("non_max_suppression", {"f32[2, 9, 4]", "f32[2, 3, 9]", "i32[]", "f32[]", "f32[]"},
                   {I("size", 9)}),
             "i64[54, 3], i64[]");
+  std::vector<const char*> trees = {"f32[n, 4]", "f32[9]", "i32[9]", "i32[9]",
+                                    "i32[9, 2]", "i32[3]", "i32[3]", "f32[12, 2]"};
+  EXPECT_EQ(Infer("tree_ensemble", trees, {I("size", 2)}), "f32[n, 2]");
+  EXPECT_EQ(Infer("tree_ensemble", trees, {I("size", 5), S("mode", "max")}), "f32[n, 5]");
   EXPECT_EQ(Infer("reduce_var", {"f32[2, 3]"}, {L("axes", {0}), F("ddof", 1)}), "f32[3]");
   EXPECT_EQ(Infer("reduce_std", {"f16[2, 3]"}, {B("keep", true)}), "f16[1, 1]");
   EXPECT_EQ(Infer("sort", {"u8[2, 3]"}, {I("axis", 0)}), "u8[2, 3], i64[2, 3]");

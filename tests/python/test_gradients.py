@@ -233,7 +233,8 @@ def test_both_operands_get_the_gradient_of_a_nan(context, device, op):
 NONE = {
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
     "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "is_nan", "is_inf", "is_finite", "stop_gradient", "iota", "dim",
-    "bit_cast", "argsort", "one_hot", "eye", "random", "arg_max", "arg_min", "max_pool_index", "matmul_integer", "conv_integer", "non_max_suppression",
+    "bit_cast", "argsort", "one_hot", "eye", "random", "arg_max", "arg_min", "max_pool_index", "matmul_integer", "conv_integer",
+    "non_max_suppression", "tree_ensemble",
     "read", "assign", "assign_add", "assign_sub", "print", "assert"}
 
 

@@ -3,6 +3,7 @@
 #include "args.h"
 #include "scalar.cuh"
 #include "common.cuh"
+#include "indices.cuh"
 #include "vectors.cuh"
 
 // Numbers: count, rank, start in x, start in y, 1 if 32 bits are enough for offsets, sizes, strides of x, strides of y. A thread
@@ -75,15 +76,6 @@ DEVICE void triangle(const KeelArgs& args) {
   }
 }
 
-DEVICE i64 index_at(const KeelArgs& args, i64 bytes, i64 i) {
-  return bytes == 8 ? operand<const i64>(args, 1)[i] : (i64)operand<const i32>(args, 1)[i];
-}
-DEVICE bool is_out(const KeelArgs& args, i64 index, i64 bound) {
-  if ((u64)index < (u64)bound) return false;
-  store_fault(args, index, bound > 0xffffffff ? 0 : (u32)bound);
-  return true;
-}
-
 // Operands x, index; result. Numbers: count, bytes of an index, size of the axis, number of indices, inner.
 template <class T>
 DEVICE void gather(const KeelArgs& args) {
@@ -92,7 +84,7 @@ DEVICE void gather(const KeelArgs& args) {
   T* y = operand<T>(args, 2);
   for (i64 j = first_element(); j < args.numbers[0]; j += grid_size()) {
     const i64 row = quotient(j, inner), batch = quotient(row, picked);
-    const i64 index = index_at(args, args.numbers[1], row - batch * picked);
+    const i64 index = index_at(args, 1, args.numbers[1], row - batch * picked);
     if (is_out(args, index, size)) continue;
     y[j] = x[(batch * size + index) * inner + j - row * inner];
   }
@@ -108,7 +100,7 @@ DEVICE void gather_elements(const KeelArgs& args) {
     for (i64 d = rank - 1; d >= 0 && found; d--) {
       i64 index = rest % sizes[d];
       rest /= sizes[d];
-      if (d == args.numbers[3]) index = index_at(args, args.numbers[1], j);
+      if (d == args.numbers[3]) index = index_at(args, 1, args.numbers[1], j);
       found = !is_out(args, index, sizes[rank + d]);
       at += index * sizes[2 * rank + d];
     }
@@ -126,7 +118,7 @@ DEVICE void gather_nd(const KeelArgs& args) {
     i64 at = row / rows * args.numbers[5] + j % slice;
     bool found = true;
     for (i64 d = 0; d < k && found; d++) {
-      const i64 index = index_at(args, args.numbers[1], row * k + d);
+      const i64 index = index_at(args, 1, args.numbers[1], row * k + d);
       found = !is_out(args, index, args.numbers[6 + d]);
       at += index * args.numbers[6 + k + d];
     }

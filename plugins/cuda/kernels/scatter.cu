@@ -4,6 +4,7 @@
 #include "args.h"
 #include "scalar.cuh"
 #include "common.cuh"
+#include "indices.cuh"
 
 enum Mode { kSet, kAdd, kMul, kMax, kMin };  // ops/scatter.cc
 
@@ -43,11 +44,8 @@ DEVICE i64 place_of(const KeelArgs& args, const Numbers& n, i64 row) {
   i64 place = 0;
   for (i64 d = 0; d < n.k; d++) {
     const i64 at = row * n.k + d;
-    const i64 index = n.index_bytes == 8 ? operand<const i64>(args, 1)[at] : (i64)operand<const i32>(args, 1)[at];
-    if ((u64)index >= (u64)n.more[d]) {
-      store_fault(args, index, n.more[d] > 0xffffffff ? 0 : (u32)n.more[d]);
-      return -1;
-    }
+    const i64 index = index_at(args, 1, n.index_bytes, at);
+    if (is_out(args, index, n.more[d])) return -1;
     place += index * n.more[n.k + d];
   }
   return place;

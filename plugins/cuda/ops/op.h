@@ -35,6 +35,7 @@ Impls SortImpls();
 Impls NormImpls();
 Impls StorageImpls();
 Impls SuppressImpls();
+Impls TreeImpls();
 
 using keel::plugin::kAllTypes, keel::plugin::kFloatTypes, keel::plugin::kNumTypes;
 

@@ -184,10 +184,13 @@ std::shared_ptr<Data> store(keel_dt dtype, const std::vector<int64_t>& dims,
   d->own.resize(d->size);
   d->bytes = d->own.data();
   for (size_t i = 0; i < numbers.size(); i++) {
-    const auto real = static_cast<float>(numbers[i]);
-    const auto whole = dtype == KEEL_I64 ? static_cast<int64_t>(numbers[i]) : 0;
-    const void* from = dtype == KEEL_F64 ? static_cast<const void*>(&numbers[i]) : &real;
-    std::memcpy(d->own.data() + i * width_of(dtype), dtype == KEEL_I64 ? &whole : from, width_of(dtype));
+    const auto put = [&](auto number) {
+      std::memcpy(d->own.data() + i * sizeof number, &number, sizeof number);
+    };
+    if (dtype == KEEL_F64) put(numbers[i]);
+    if (dtype == KEEL_F32) put(static_cast<float>(numbers[i]));
+    if (dtype == KEEL_I64) put(static_cast<int64_t>(numbers[i]));
+    if (dtype == KEEL_I32) put(static_cast<int32_t>(numbers[i]));
   }
   return d;
 }

@@ -30,7 +30,7 @@ Data decode(const Tensor& t, const keel_source& source);
 bool integer_at(const Data& d, int64_t i, int64_t* out);
 bool number_at(const Data& d, int64_t i, double* out);
 
-// Data computed at import: f32, f64 or i64.
+// Data computed at import: f32, f64, i32 or i64.
 std::shared_ptr<Data> store(keel_dt dtype, const std::vector<int64_t>& dims,
                             const std::vector<double>& numbers);
 

@@ -3,15 +3,16 @@
 
 namespace onnx_import {
 
-Term constant_of(Edit& e, keel_dt dtype, const std::vector<double>& numbers) {
+Term stored(Edit& e, keel_dt dtype, const Ints& dims, const std::vector<double>& numbers) {
   Value value;
-  value.data = store(KEEL_F64, {static_cast<int64_t>(numbers.size())}, numbers);
-  return Term(e, e.id(value)).to(dtype);
+  value.data = store(dtype, dims, numbers);
+  return Term(e, e.id(value));
+}
+Term constant_of(Edit& e, keel_dt dtype, const std::vector<double>& numbers) {
+  return stored(e, KEEL_F64, {std::ssize(numbers)}, numbers).to(dtype);
 }
 Term constant_of(Edit& e, keel_dt dtype, const std::vector<float>& numbers) {
-  Value value;
-  value.data = store(KEEL_F32, {static_cast<int64_t>(numbers.size())}, {numbers.begin(), numbers.end()});
-  return Term(e, e.id(value)).to(dtype);
+  return stored(e, KEEL_F32, {std::ssize(numbers)}, {numbers.begin(), numbers.end()}).to(dtype);
 }
 Term constant_of(Edit& e, const Ints& numbers) {
   return {e, e.array({KEEL_I64, {static_cast<int64_t>(numbers.size())}, numbers})};

@@ -8,6 +8,8 @@ namespace onnx_import {
 Term constant_of(Edit& e, keel_dt dtype, const std::vector<double>& numbers);
 Term constant_of(Edit& e, keel_dt dtype, const std::vector<float>& numbers);
 Term constant_of(Edit& e, const Ints& numbers);
+// A constant of f32, f64, i32 or i64.
+Term stored(Edit& e, keel_dt dtype, const Ints& dims, const std::vector<double>& numbers);
 
 // The labels of at least two classes, integers; refuses a node that has strings.
 Ints class_labels(Call& c, const char* integers);

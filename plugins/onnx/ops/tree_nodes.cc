@@ -1,6 +1,5 @@
 // tree_nodes.cc: TreeEnsembleRegressor and TreeEnsembleClassifier of ai.onnx.ml, which list nodes by the
-// numbers of their trees. A leaf may add to several results, so each result gathers from a column of weights
-// of its own.
+// numbers of their trees.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -75,11 +74,8 @@ Listed read_nodes(Call& c) {
   return made;
 }
 
-enum class Aggregate { kSum, kMean, kLeast, kMost };
-
 // The weights of the leaves for each result, from lists whose names begin with `list`.
-std::vector<std::vector<double>> read_weights(Call& c, const Listed& listed, const std::string& list,
-                                              size_t results, Aggregate how) {
+Weights read_weights(Call& c, const Listed& listed, const std::string& list, size_t results, Aggregate how) {
   const auto ints = [&](const char* what) { return c.ints((list + what).c_str()); };
   const Ints tree = ints("_treeids"), node = ints("_nodeids"), id = ints("_ids");
   const std::vector<double> weight = numbers_of(c, list + "_weights");
@@ -87,20 +83,15 @@ std::vector<std::vector<double>> read_weights(Call& c, const Listed& listed, con
        {std::pair{"_nodeids", node.size()}, {"_treeids", tree.size()}, {"_ids", id.size()}})
     expect_count(c, (list + name).c_str(), got, weight.size());
   // A result that no leaf adds to is the limit, as in onnx.reference.
-  const double most = std::numeric_limits<float>::max();
-  const double start = how == Aggregate::kLeast ? most : how == Aggregate::kMost ? -most : 0;
-  std::vector<std::vector<double>> columns(results, std::vector<double>(listed.forest.leaves, start));
+  Weights made{{}, static_cast<int64_t>(results), how, std::numeric_limits<float>::max()};
   for (size_t i = 0; i < weight.size(); i++) {
     expect_below(c, (list + "_ids").c_str(), id[i], results);
     const auto found = listed.places.find({tree[i], node[i]});
     if (found == listed.places.end() || found->second >= 0)
       c.invalid(cat(list, "_nodeids contains ", node[i], ", which is no leaf of tree ", tree[i]));
-    double& w = columns[static_cast<size_t>(id[i])][static_cast<size_t>(-1 - found->second)];
-    w = how == Aggregate::kLeast  ? std::min(w, weight[i])
-        : how == Aggregate::kMost ? std::max(w, weight[i])
-                                  : w + weight[i];
+    made.all.push_back({-1 - found->second, id[i], weight[i]});
   }
-  return columns;
+  return made;
 }
 
 Term floats_of(Call& c) {
@@ -109,20 +100,8 @@ Term floats_of(Call& c) {
 }
 
 // The results of all rows, [n, results], in f32.
-Term walked(Call& c, const std::string& list, size_t results, Aggregate how) {
-  const Listed listed = read_nodes(c);
-  const std::vector<std::vector<double>> columns = read_weights(c, listed, list, results, how);
-  const Term x = floats_of(c), leaf = leaf_of(c, x, listed.forest);
-  const auto trees = static_cast<double>(listed.forest.roots.size());
-  std::vector<Term> sums;
-  for (const std::vector<double>& column : columns) {
-    const Term w = constant_of(c.e, x.dtype(), column).gather(leaf, 0);
-    const Term all = how == Aggregate::kLeast  ? w.reduced("reduce_min", {1}, true)
-                     : how == Aggregate::kMost ? w.reduced("reduce_max", {1}, true)
-                                               : w.sum({1}, true);
-    sums.push_back(how == Aggregate::kMean ? all / trees : all);
-  }
-  return concat(sums, 1).to(KEEL_F32);
+Term results_of(Call& c, const Listed& listed, const Weights& weights) {
+  return walked(c, floats_of(c), listed.forest, weights).to(KEEL_F32);
 }
 
 Term with_base(Call& c, const Term& y, size_t results) {
@@ -133,7 +112,7 @@ Term with_base(Call& c, const Term& y, size_t results) {
 }
 
 void tree_regressor(Call& c) {
-  constexpr const char* kAggregates[] = {"SUM", "AVERAGE", "MIN", "MAX"};
+  constexpr const char* kAggregates[] = {"AVERAGE", "SUM", "MIN", "MAX"};  // as Aggregate
   const std::string name = c.s("aggregate_function", "SUM");
   const auto how = std::ranges::find(kAggregates, name);
   if (how == std::end(kAggregates))
@@ -141,8 +120,10 @@ void tree_regressor(Call& c) {
   const int64_t targets = c.required("n_targets");
   if (targets < 1) c.invalid(cat("n_targets is ", targets, "; expected 1 or more"));
   const auto results = static_cast<size_t>(targets);
-  const Term y = walked(c, "target", results, static_cast<Aggregate>(how - kAggregates));
-  c.set(0, transformed(c, with_base(c, y, results)).v);
+  const Listed listed = read_nodes(c);
+  const Weights weights =
+      read_weights(c, listed, "target", results, static_cast<Aggregate>(how - kAggregates));
+  c.set(0, transformed(c, with_base(c, results_of(c, listed, weights), results)).v);
 }
 
 // Two classes, one known to the leaves: its score, and the other's. Scores that may be negative are not
@@ -157,14 +138,14 @@ void tree_classifier(Call& c) {
   const Ints labels = class_labels(c, "classlabels_int64s"), ids = c.ints("class_ids");
   const size_t classes = labels.size();
   const bool one_known = classes == 2 && !ids.empty() && std::ranges::count(ids, ids[0]) == std::ssize(ids);
-  Term scores = walked(c, "class", classes, Aggregate::kSum);
+  const Listed listed = read_nodes(c);
+  Weights weights = read_weights(c, listed, "class", classes, Aggregate::kSum);
   if (one_known) {
-    const auto known = static_cast<size_t>(ids[0]);
-    scores = of_two(
-        c, with_base(c, scores.slice(1, static_cast<keel_dim>(known), static_cast<keel_dim>(known) + 1), 1));
-  } else {
-    scores = with_base(c, scores, classes);
+    weights.columns = 1;
+    for (LeafWeight& w : weights.all) w.column = 0;
   }
+  const Term known = with_base(c, results_of(c, listed, weights), one_known ? 1 : classes);
+  const Term scores = one_known ? of_two(c, known) : known;
   give_labels(c, labels, scores);
   c.set(1, transformed(c, scores).v);
 }

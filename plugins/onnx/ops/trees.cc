@@ -1,12 +1,9 @@
-// trees.cc: forests, and TreeEnsemble of ai.onnx.ml 5. All trees walk at once: the state of a row in a tree
-// is a node, or a leaf, which is its own successor, so as many steps as the deepest tree has lead every row
-// to its leaf.
+// trees.cc: reading forests, and TreeEnsemble of ai.onnx.ml 5.
 #include "plugins/onnx/ops/trees.h"
 
 #include <algorithm>
 #include <cmath>
-
-#include "plugins/onnx/ops/loop.h"
+#include <limits>
 
 namespace onnx_import {
 
@@ -21,7 +18,7 @@ void expect_below(Call& c, const char* name, int64_t i, size_t end) {
 size_t features_of(Call& c) {
   const Dims d = c.dims(0);
   if (d.size() != 2) c.invalid(cat("its operand has ", d.size(), " dims; expected [n, features]"));
-  return KEEL_DIM_IS_HANDLE(d[1]) ? size_t{1} << 40 : static_cast<size_t>(d[1]);
+  return KEEL_DIM_IS_HANDLE(d[1]) || d[1] > INT32_MAX ? INT32_MAX : static_cast<size_t>(d[1]);
 }
 
 std::vector<double> tensor_of(Call& c, const char* name) {
@@ -35,93 +32,6 @@ std::vector<double> tensor_of(Call& c, const char* name) {
     if (!number_at(*data, static_cast<int64_t>(i), &numbers[i]))
       c.invalid(cat(name, " is ", dtype_name(data->dtype), "; expected numbers"));
   return numbers;
-}
-
-namespace {
-
-// The number of steps from the roots to the farthest leaf. A stack in place of recursion: trees may be deep.
-int64_t depth_of(Call& c, const Forest& forest) {
-  const Splits& nodes = forest.nodes;
-  constexpr int64_t kNew = -1, kOpen = -2;
-  Ints depth(nodes.size(), kNew), stack;
-  for (int64_t root : forest.roots)
-    if (root >= 0) stack.push_back(root);
-  while (!stack.empty()) {
-    const auto i = static_cast<size_t>(stack.back());
-    if (depth[i] >= 0) {
-      stack.pop_back();
-      continue;
-    }
-    int64_t below = 0;
-    const bool opened = depth[i] == kOpen;
-    depth[i] = kOpen;
-    for (int64_t to : {nodes[i].yes, nodes[i].no}) {
-      if (to < 0) continue;
-      const int64_t d = depth[static_cast<size_t>(to)];
-      if (d == kOpen) c.invalid(cat("node ", to, " leads back to itself; expected trees"));
-      if (d == kNew) stack.push_back(to);
-      below = std::max(below, d);
-    }
-    if (stack.back() != static_cast<int64_t>(i) && !opened) continue;
-    stack.pop_back();
-    depth[i] = below + 1;
-  }
-  int64_t most = 0;
-  for (int64_t root : forest.roots)
-    if (root >= 0) most = std::max(most, depth[static_cast<size_t>(root)]);
-  return most;
-}
-
-// The comparison of all nodes, as the forests of most trainers do; null: they differ.
-const char* common_comparison(const Splits& nodes) {
-  const auto all = [&](int64_t true_for) {
-    return std::ranges::all_of(nodes, [&](const Split& s) { return s.true_for == true_for; });
-  };
-  return all(kLess | kEqual) ? "less_equal" : all(kLess) ? "less" : nullptr;
-}
-
-Term relation(const Term& value, const Term& split) {
-  const auto is = [&](int64_t r) {
-    return Term(value.edit(), value.edit().scalar(KEEL_I64, static_cast<double>(r)));
-  };
-  return select(value < split, is(kLess),
-                select(value == split, is(kEqual), select(value > split, is(kGreater), is(kNan))));
-}
-
-}  // namespace
-
-Term leaf_of(Call& c, const Term& x, const Forest& forest) {
-  Edit& e = c.e;
-  const Splits& nodes = forest.nodes;
-  const auto n = static_cast<int64_t>(nodes.size());
-  const auto number = [&](int64_t branch) { return branch < 0 ? n - 1 - branch : branch; };
-  std::vector<double> at;
-  Ints feature, true_for, next;
-  for (const Split& s : nodes) {
-    at.push_back(s.at), feature.push_back(s.feature), true_for.push_back(s.true_for);
-    next.insert(next.end(), {number(s.no), number(s.yes)});
-  }
-  for (int64_t i = n; i < n + static_cast<int64_t>(forest.leaves); i++) {
-    at.push_back(0), feature.push_back(0), true_for.push_back(0);
-    next.insert(next.end(), {i, i});
-  }
-  ScanOperands in;
-  Ints roots;
-  for (int64_t root : forest.roots) roots.push_back(number(root));
-  const Dims shape{x.dim(0), static_cast<int64_t>(roots.size())};
-  in.carried = {constant_of(e, roots).broadcast(shape)};
-  in.invariants = {x, constant_of(e, x.dtype(), at), constant_of(e, feature), constant_of(e, true_for),
-                   constant_of(e, next)};
-  in.scanned = {counting_term(e, depth_of(c, forest), KEEL_I64)};
-  const char* all = common_comparison(nodes);
-  const Terms out = scan(e, in, [&](const Terms& state, const Terms& p, const Terms&) {
-    const Term &where = state[0], split = p[1].gather(where, 0);
-    const Term value = p[0].op("gather_elements", p[2].gather(where, 0), Attrs().i("axis", 1));
-    const Term yes =
-        all ? value.op(all, split) : p[3].gather(where, 0).op("bit_and", relation(value, split)) > 0;
-    return Terms{p[4].gather(where * 2 + yes.to(KEEL_I64), 0)};
-  });
-  return out[0] - static_cast<double>(n);
 }
 
 namespace {
@@ -182,19 +92,10 @@ Splits read_splits(Call& c, size_t leaves) {
   return nodes;
 }
 
-// The weights of the leaves, [n, trees], by target, [n, targets].
-Term aggregated(Call& c, const Term& weight, const Term& target, int64_t targets) {
-  const int64_t how = c.i("aggregate_function", 1);
-  const Term hit = target.unsqueeze(2) == counting_term(c.e, targets, KEEL_I64);
-  const Term w = weight.unsqueeze(2);
-  // A target that no leaf has is the limit, as in onnx.reference.
-  const double limit = weight.dtype() == KEEL_F64   ? 1.7976931348623157e308
-                       : weight.dtype() == KEEL_F32 ? 3.4028234663852886e38
-                                                    : 65504;
-  if (how == 2) return select(hit, w, limit).reduced("reduce_min", {1});
-  if (how == 3) return select(hit, w, -limit).reduced("reduce_max", {1});
-  const Term sum = select(hit, w, 0).sum({1});
-  return how == 0 ? sum / weight.size(weight.dim(1)) : sum;
+// A target that no leaf has is the limit, as in onnx.reference.
+double limit_of(keel_dt dtype) {
+  if (dtype == KEEL_F64) return std::numeric_limits<double>::max();
+  return dtype == KEEL_F16 ? 65504 : std::numeric_limits<float>::max();
 }
 
 Term transformed_by_number(Call& c, const Term& y) {
@@ -216,14 +117,15 @@ void tree_ensemble(Call& c) {
   expect_count(c, "leaf_targetids", target.size(), weights.size());
   for (int64_t t : target)
     expect_below(c, "leaf_targetids", t, static_cast<size_t>(std::max<int64_t>(targets, 0)));
-  const Forest forest{read_splits(c, weights.size()), roots, weights.size()};
+  const Forest forest{read_splits(c, weights.size()), roots, std::ssize(weights)};
   for (int64_t r : roots) expect_below(c, "tree_roots", r, forest.nodes.size());
   if (roots.empty()) c.invalid("tree_roots is empty");
-  expect_below(c, "aggregate_function", c.i("aggregate_function", 1), 4);
-  const Term leaf = leaf_of(c, x, forest);
-  const Term weight = constant_of(c.e, x.dtype(), weights).gather(leaf, 0);
-  c.set(0,
-        transformed_by_number(c, aggregated(c, weight, constant_of(c.e, target).gather(leaf, 0), targets)).v);
+  const int64_t how = c.i("aggregate_function", 1);
+  expect_below(c, "aggregate_function", how, 4);
+  Weights leaves{{}, targets, static_cast<Aggregate>(how), limit_of(x.dtype())};
+  for (size_t i = 0; i < weights.size(); i++)
+    leaves.all.push_back({static_cast<int64_t>(i), target[i], weights[i]});
+  c.set(0, transformed_by_number(c, walked(c, x, forest, leaves)).v);
 }
 
 constexpr Rule kRules[] = {

@@ -18,12 +18,26 @@ using Splits = std::vector<Split>;
 struct Forest {
   Splits nodes;
   Ints roots;  // a node, or -1 - leaf
-  size_t leaves = 0;
+  int64_t leaves = 0;
 };
 
-// Where each row of x, [n, features], ends in each tree, as [n, trees]: the number of a leaf. Nodes that lead
-// back to themselves are an error.
-Term leaf_of(Call& c, const Term& x, const Forest& forest);
+enum class Aggregate { kMean, kSum, kLeast, kMost };  // aggregate_function of TreeEnsemble
+
+// What leaves add to the columns of the result.
+struct LeafWeight {
+  int64_t leaf, column;
+  double weight;
+};
+struct Weights {
+  std::vector<LeafWeight> all;
+  int64_t columns;
+  Aggregate how;
+  double limit;  // of kLeast and kMost: the weight of a leaf in a column without one
+};
+
+// The weights of the leaves that the rows of x, [n, features], come to, combined over the trees: [n,
+// columns], of the dtype of x. Nodes that lead back to themselves are an error.
+Term walked(Call& c, const Term& x, const Forest& forest, const Weights& weights);
 
 void expect_count(Call& c, const char* name, size_t got, size_t want);
 void expect_below(Call& c, const char* name, int64_t i, size_t end);

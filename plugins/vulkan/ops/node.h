@@ -28,6 +28,7 @@ Impls PoolImpls();
 Impls ConvImpls();
 Impls StorageImpls();
 Impls SuppressImpls();
+Impls TreeImpls();
 
 // Why the generated shader of an elementwise op does not take elements of this dtype; NULL: it does.
 const char* LackOfElementwise(const Optional& has, const char* op, keel_dt dtype);

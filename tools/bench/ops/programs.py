@@ -82,8 +82,8 @@ def suppression():
                 [lambda _: np.int64(100), lambda _: np.float32(0.5), lambda _: np.float32(0.6)])
 
 
-def full_trees(trees=500, depth=6, features=30):
-    """Complete trees with random splits, as a TreeEnsembleRegressor."""
+def full_trees(trees=500, depth=6, features=30, targets=1):
+    """Complete trees with random splits, as a TreeEnsembleRegressor; each tree has one of the targets, as in boosting by classes."""
     random, inner = np.random.default_rng(7), 2**depth - 1
     count = 2 ** (depth + 1) - 1
     node = np.arange(count)
@@ -93,9 +93,9 @@ def full_trees(trees=500, depth=6, features=30):
              "nodes_falsenodeids": np.tile(np.where(branch, 2 * node + 2, 0), trees),
              "nodes_featureids": random.integers(0, features, trees * count),
              "target_treeids": np.repeat(np.arange(trees), count - inner), "target_nodeids": np.tile(node[inner:], trees),
-             "target_ids": np.zeros(trees * (count - inner), int)}
+             "target_ids": np.repeat(np.arange(trees) % targets, count - inner)}
     attrs = {k: v.tolist() for k, v in attrs.items()}
-    return one("TreeEnsembleRegressor", ["x0"], "ai.onnx.ml", n_targets=1, nodes_modes=np.tile(np.where(branch, "BRANCH_LEQ", "LEAF"), trees).tolist(),
+    return one("TreeEnsembleRegressor", ["x0"], "ai.onnx.ml", n_targets=targets, nodes_modes=np.tile(np.where(branch, "BRANCH_LEQ", "LEAF"), trees).tolist(),
                nodes_values=random.standard_normal(trees * count).tolist(),
                target_weights=random.standard_normal(trees * (count - inner)).tolist(), **attrs)()
 
@@ -103,6 +103,7 @@ def full_trees(trees=500, depth=6, features=30):
 def trees():
     for rows in (1, 10000):
         Program("trees", f"500 of depth 6, {rows} rows", full_trees, [normal(rows, 30)])
+        Program("trees", f"800 of depth 6, 8 targets, {rows} rows", lambda: full_trees(800, targets=8), [normal(rows, 30)])
 
 
 def einsums():
