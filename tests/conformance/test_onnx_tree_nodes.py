@@ -59,6 +59,23 @@ def test_regressors(context, device, n, made, more):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("how", ["SUM", "AVERAGE", "MIN"])
+def test_each_tree_adds_to_one_result(context, device, how):
+    made = forest(5, trees=9, modes=MODES)
+    made["target_ids"] = [tree // 7 % 3 for tree in made["target_treeids"]]
+    agrees(context, device, *learned("TreeEnsembleRegressor", [rows(40)], made | {"n_targets": 3, "aggregate_function": how}), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_nodes_may_be_listed_in_any_order_after_the_root(context, device):
+    made, random = forest(6, depth=6), np.random.default_rng(6)
+    tree = np.array(made["nodes_treeids"])
+    order = np.concatenate([np.r_[at[:1], random.permutation(at[1:])] for at in (np.flatnonzero(tree == t) for t in np.unique(tree))])
+    shuffled = {name: [v[i] for i in order] if name.startswith("nodes_") else v for name, v in made.items()}
+    agrees(context, device, *learned("TreeEnsembleRegressor", [rows(40)], {"n_targets": 1} | shuffled), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int32])
 def test_other_dtypes_of_features(context, device, dtype):
     model, inputs = learned("TreeEnsembleRegressor", [rows(40, dtype)], {"n_targets": 1, "aggregate_function": "SUM"} | forest(3, modes=MODES))

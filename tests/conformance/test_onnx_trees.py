@@ -67,6 +67,24 @@ def test_aggregates(context, device, how):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_shared_nodes_and_listed_before_their_parents(context, device):
+    """Tree 1 is a part of tree 0, whose root is listed last; both branches of a node lead to the same one."""
+    made = forest(50, depth=1, trees=1) | {
+        "tree_roots": [2, 0], "nodes_featureids": [0, 1, 2], "nodes_modes": numpy_helper.from_array(np.array([0, 1, 4], np.uint8)),
+        "nodes_splits": numpy_helper.from_array(np.array([1, 2, 3], np.float32)), "nodes_truenodeids": [0, 0, 1], "nodes_trueleafs": [1, 0, 0],
+        "nodes_falsenodeids": [1, 0, 0], "nodes_falseleafs": [1, 0, 0], "nodes_missing_value_tracks_true": [0, 1, 0], "leaf_targetids": [0, 1],
+        "leaf_weights": numpy_helper.from_array(np.array([2, 3], np.float32))}
+    model, inputs = learned("TreeEnsemble", [rows(60)], made, 5)
+    assert_similar(ReferenceEvaluator(model).run(None, {"x0": inputs[0]}), run_model(context, device, model, inputs), 0, 0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_half_floats(context, device):
+    model, inputs = learned("TreeEnsemble", [rows(60, np.float16)], forest(51, np.float16, trees=9), 5)
+    assert_similar(ReferenceEvaluator(model).run(None, {"x0": inputs[0]}), run_model(context, device, model, inputs), 0, 0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("after", [1, 2])
 def test_transforms(context, device, after):
     plain, inputs = learned("TreeEnsemble", [rows(20)], forest(30), 5)
@@ -93,6 +111,7 @@ def broken(**changes):
     (lambda: broken(tree_roots=[-1]), "INVALID", ["tree_roots"]), (lambda: broken(aggregate_function=4), "INVALID", ["aggregate_function"]),
     (lambda: broken(membership_values=numpy_helper.from_array(np.array([1, np.nan], np.float32))), "INVALID", ["membership_values"]),
     (lambda: broken(nodes_modes=lambda t: numpy_helper.from_array(numpy_helper.to_array(t) + np.uint8(7))), "INVALID", ["nodes_modes"]),
-    (lambda: broken(post_transform=4), "UNIMPLEMENTED", ["post_transform 4"])], ids=range(10))
+    (lambda: broken(n_targets=2**40), "UNIMPLEMENTED", ["leaves", "1099511627776 results"]),
+    (lambda: broken(post_transform=4), "UNIMPLEMENTED", ["post_transform 4"])], ids=range(11))
 def test_refusals(context, made, code, words):
     assert_refused(context, *made(), code, words)

@@ -53,7 +53,8 @@ class Ensemble {
 
   void Run() {
     const int64_t threads = call_->env->threads;
-    const bool few = rows_ < kFewRows || (threads > 1 && rows_ < kLanes * threads);
+    const bool splits = threads > 1 && forest_.steps * kStepCost >= kParallelCost;  // a row over threads
+    const bool few = rows_ < kFewRows || (splits && rows_ < kLanes * threads);
     const int64_t last = few ? rows_ : rows_ % kLanes < kFewRows ? rows_ % kLanes : 0;
     const int64_t blocks = (rows_ - last + kLanes - 1) / kLanes;
     ParallelFor(call_, blocks, kLanes * (forest_.steps * kStepCost + block_ / kLanes),

@@ -21,12 +21,6 @@ std::string full_name(const Node& node, int opset) {
 // Why an operator is not supported, where it is not only missing.
 Text reason_of(const std::string& name) {
   static constexpr std::pair<Text, Text> kReasons[] = {
-      {"Bernoulli", "random numbers"},
-      {"Multinomial", "random numbers"},
-      {"RandomNormal", "random numbers"},
-      {"RandomNormalLike", "random numbers"},
-      {"RandomUniform", "random numbers"},
-      {"RandomUniformLike", "random numbers"},
       {"RegexFullMatch", "strings"},
       {"StringConcat", "strings"},
       {"StringNormalizer", "strings"},
