@@ -11,20 +11,21 @@ from test_cpu_isa import call_in_each_class
 FORMS = {"small": {}, "f64": {"dtype": np.float64}, "i64": {"index": np.int64}, "of one relation": {"tests": [3]}, "less, NaN too": {"tests": [9]},
          "wide leaves": {"width": 3, "size": 3}, "groups": {"width": 2, "size": 7}, "classes": {"size": 5}, "no nodes": {"nodes": 0},
          "one tree": {"trees": 1}, "no trees": {"trees": 0}, "no columns": {"width": 0, "size": 2}, "maximum": {"mode": "max", "size": 2},
-         "minimum": {"mode": "min", "width": 2, "size": 3}, "many trees": {"trees": 700, "nodes": 300}, "many nodes": {"nodes": 40000, "features": 3},
+         "minimum": {"mode": "min", "width": 2, "size": 3}, "zeros, maximum": {"mode": "max", "weights": [0.0, -0.0], "special": 1}, "zeros, minimum": {"mode": "min", "weights": [0.0, -0.0], "special": 1},
+         "many trees": {"trees": 700, "nodes": 300}, "many nodes": {"nodes": 40000, "features": 3},
          "many features": {"nodes": 12000, "features": 9000}}
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 3.0]
 
 
-def forest(dtype=np.float32, index=np.int32, tests=range(16), width=1, size=1, nodes=60, leaves=40, trees=11, features=4, mode="add"):
+def forest(dtype=np.float32, index=np.int32, tests=range(16), width=1, size=1, nodes=60, leaves=40, trees=11, features=4, mode="add", weights=SPECIAL[1:], special=0.05):
     """Operands after x, and attributes. Nodes lead to any later node or leaf, the last of them to leaves only."""
     rng = np.random.default_rng(nodes + trees)
     split = rng.integers(-3, 4, nodes).astype(dtype)
-    split[rng.random(nodes) < 0.3] = rng.choice(SPECIAL)
+    split = np.where(rng.random(nodes) < 0.3, rng.choice(SPECIAL, nodes), split).astype(dtype)
     after = (nodes + leaves - np.arange(nodes) - 1)[:, None]
     next = (rng.integers(0, 2**31, (nodes, 2)) % np.minimum(after, 2 * np.arange(1, nodes + 1)[:, None] + 5)).astype(index)
     weight = rng.standard_normal((leaves, width)).astype(dtype)
-    weight[rng.random(weight.shape) < 0.05] = rng.choice(SPECIAL[1:])
+    weight = np.where(rng.random(weight.shape) < special, rng.choice(weights, weight.shape), weight).astype(dtype)
     lists = [rng.integers(0, features, nodes), rng.choice(list(tests), nodes)]
     roots = [rng.integers(0, max(1, nodes // 2), trees) if nodes else rng.integers(0, leaves, trees), rng.integers(0, size - width + 1, trees)]
     if trees > 3 and nodes:
@@ -35,8 +36,7 @@ def forest(dtype=np.float32, index=np.int32, tests=range(16), width=1, size=1, n
 def rows(n, features, dtype):
     rng = np.random.default_rng(n)
     x = rng.integers(-3, 4, (n, features)).astype(dtype)
-    x[rng.random(x.shape) < 0.2] = rng.choice(SPECIAL)
-    return x
+    return np.where(rng.random(x.shape) < 0.2, rng.choice(SPECIAL, x.shape), x).astype(dtype)
 
 
 def greatest(a, b):
@@ -65,12 +65,17 @@ def plan_of(device, x, operands, attributes, constant, threads=2):
     return as_nodes(keel_abi.Context(threads=threads), write, given, fixed, device=device), given
 
 
+def assert_same(got, want):
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got[got == 0]), np.signbit(want[want == 0]))
+
+
 def check(device, form, n, constant, threads=2):
     operands, attributes = forest(**form)
     x = rows(n, form.get("features", 4), operands[0].dtype)
     plan, given = plan_of(device, x, operands, attributes, constant, threads)
     got = np.array(plan.run(*given)[0])
-    np.testing.assert_array_equal(got, wanted(x, *operands, **attributes))
+    assert_same(got, wanted(x, *operands, **attributes))
     return got.tobytes()
 
 
@@ -100,16 +105,23 @@ def test_each_class_of_this_processor():
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_one_plan_serves_all_numbers_of_rows(context, device):
-    operands, attributes = forest()
+def test_one_plan_serves_all_sizes(context, device):
+    operands, attributes = forest(size=2)
     module = context.module()
     g = module.graph("f")
-    ids = [g.param("x", np.float32, [module.dim("n"), 4]), *map(g.constant, operands)]
-    g.result("y", g.node("tree_ensemble", *ids, **attributes))
+    ids = [g.param("x", np.float32, [module.dim("n"), module.dim("f")]), *map(g.constant, operands)]
+    size = module.dim("s")
+    g.param("z", np.float32, [size])
+    g.result("y", g.node("tree_ensemble", *ids, **attributes | {"size": size}))
     plan = module.session(device).prepare()
-    for n in (9, 1, 0, 33):
-        x = rows(n, 4, np.float32)
-        np.testing.assert_array_equal(np.array(plan.run(x)[0]), wanted(x, *operands, **attributes))
+    for n, features, columns in ((9, 4, 2), (1, 5, 3), (0, 4, 2), (33, 4, 4)):
+        x = rows(n, features, np.float32)
+        want = wanted(x, *operands, **attributes | {"size": columns})
+        assert_same(np.array(plan.run(x, np.zeros(columns, np.float32))[0]), want)
+    for features, columns, words in ((3, 2, "index 3 is not in [0, 3)"), (4, 1, "index 1 is not in [0, 1)")):
+        with pytest.raises(KeelError) as error:
+            np.array(plan.run(rows(5, features, np.float32), np.zeros(columns, np.float32))[0])
+        assert words in str(error.value), error.value
 
 
 @pytest.mark.parametrize("constant", [True, False], ids=["constant", "fed"])
