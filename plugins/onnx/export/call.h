@@ -81,6 +81,7 @@ Rows reduce_rows();
 Rows index_rows();
 Rows linear_rows();
 Rows pool_rows();
+Rows tree_rows();
 Rows control_rows();
 Rows composite_rows();
 

@@ -18,11 +18,29 @@ constexpr Since kSince[] = {
 
 // Fields of ONNX's messages.
 namespace attribute {
-enum : uint32_t { kName = 1, kF = 2, kI = 3, kS = 4, kG = 6, kInts = 8, kType = 20 };
-enum : int64_t { kOfFloat = 1, kOfInt = 2, kOfString = 3, kOfGraph = 5, kOfInts = 7 };
+enum : uint32_t {
+  kName = 1,
+  kF = 2,
+  kI = 3,
+  kS = 4,
+  kG = 6,
+  kFloats = 7,
+  kInts = 8,
+  kStrings = 9,
+  kType = 20
+};
+enum : int64_t {
+  kOfFloat = 1,
+  kOfInt = 2,
+  kOfString = 3,
+  kOfGraph = 5,
+  kOfFloats = 6,
+  kOfInts = 7,
+  kOfStrings = 8
+};
 }  // namespace attribute
 namespace node {
-enum : uint32_t { kInput = 1, kOutput = 2, kName = 3, kOp = 4, kAttribute = 5 };
+enum : uint32_t { kInput = 1, kOutput = 2, kName = 3, kOp = 4, kAttribute = 5, kDomain = 7 };
 }
 namespace graph {
 enum : uint32_t { kNode = 1, kName = 2, kInitializer = 5, kInput = 11, kOutput = 12 };
@@ -98,6 +116,16 @@ NodeAttrs&& NodeAttrs::ints(const char* name, const Ints& v) && {
   add(name, attribute::kOfInts).integers(attribute::kInts, v);
   return std::move(*this);
 }
+NodeAttrs&& NodeAttrs::floats(const char* name, const std::vector<float>& v) && {
+  add(name, attribute::kOfFloats)
+      .text(attribute::kFloats, {reinterpret_cast<const char*>(v.data()), v.size() * sizeof(float)});
+  return std::move(*this);
+}
+NodeAttrs&& NodeAttrs::strings(const char* name, const Names& v) && {
+  Message& made = add(name, attribute::kOfStrings);
+  for (const std::string& each : v) made.text(attribute::kStrings, each);
+  return std::move(*this);
+}
 NodeAttrs&& NodeAttrs::graph(const char* name, Message&& v) && {
   add(name, attribute::kOfGraph).message(attribute::kG, std::move(v));
   return std::move(*this);
@@ -126,7 +154,10 @@ void Graph::add(const char* op, const Names& in, const Names& out, NodeAttrs att
   for (const std::string& name : in) made.text(node::kInput, name);
   for (const std::string& name : out) made.text(node::kOutput, name);
   made.text(node::kName, out[0]);
-  made.text(node::kOp, op);
+  const std::string_view name = op;
+  const size_t dot = name.rfind('.');
+  made.text(node::kOp, dot == name.npos ? name : name.substr(dot + 1));
+  if (dot != name.npos) made.text(node::kDomain, name.substr(0, dot));
   for (Message& attr : attrs.take()) made.message(node::kAttribute, std::move(attr));
   nodes.push_back(std::move(made));
 }
@@ -177,12 +208,16 @@ std::string Model::ints(const Ints& v) {
 }
 
 Message Model::take(Graph& main, const std::string& name) {
-  Message opset, made;
-  opset.text(1, "");
-  opset.integer(2, opset_);
+  Message made;
   made.integer(model::kIrVersion, ir_version(opset_));
   made.text(model::kProducer, "keel");
-  made.message(model::kOpset, std::move(opset));
+  domains_[""] = opset_;
+  for (const auto& [domain, since] : domains_) {
+    Message opset;
+    opset.text(1, domain);
+    opset.integer(2, since);
+    made.message(model::kOpset, std::move(opset));
+  }
   made.message(model::kGraph, main.take(name, std::move(initializers_)));
   return made;
 }

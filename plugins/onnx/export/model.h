@@ -43,6 +43,8 @@ class NodeAttrs {
   NodeAttrs&& f(const char* name, double v) &&;
   NodeAttrs&& s(const char* name, std::string_view v) &&;
   NodeAttrs&& ints(const char* name, const Ints& v) &&;
+  NodeAttrs&& floats(const char* name, const std::vector<float>& v) &&;
+  NodeAttrs&& strings(const char* name, const Names& v) &&;
   NodeAttrs&& graph(const char* name, Message&& v) &&;
   std::vector<Message> take() { return std::move(attrs_); }
 
@@ -56,6 +58,7 @@ Message value_info(const std::string& name, keel_dt dtype, const Names& dims);
 
 struct Graph {
   std::vector<Message> nodes, inputs, outputs;
+  // op: after its domain and a dot, unless that is ONNX's own.
   void add(const char* op, const Names& in, const Names& out, NodeAttrs attrs = {});
   Message take(const std::string& name, std::vector<Message> initializers = {});
 };
@@ -65,6 +68,7 @@ class Model {
   std::string unique(const std::string& wanted);
   void need(int64_t opset) { opset_ = std::max(opset_, opset); }
   void need(keel_dt dtype) { need(opset_of(dtype)); }
+  void need_domain(const std::string& domain, int64_t opset) { domains_[domain] = opset; }
   // The name of an initializer with these elements. borrow: they outlive the model.
   std::string tensor(const std::string& name, keel_dt dtype, const Ints& dims, std::string_view bytes,
                      bool borrow);
@@ -81,6 +85,7 @@ class Model {
   std::string shared(keel_dt dtype, const Ints& dims, const std::string& bytes);
 
   int64_t opset_ = kBaseOpset;
+  std::map<std::string, int64_t> domains_;  // others that the model uses, and their opsets
   std::set<std::string> names_;
   std::map<std::string, size_t> next_;  // number to try for a name that is taken
   std::vector<Message> initializers_;

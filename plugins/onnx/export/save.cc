@@ -12,7 +12,7 @@ const Row* find_row(const std::string& op) {
   static const auto* rows = [] {
     auto* all = new std::unordered_map<std::string, const Row*>;
     for (Rows family : {elementwise_rows(), cast_rows(), shape_rows(), reduce_rows(), index_rows(),
-                        linear_rows(), pool_rows(), control_rows(), composite_rows()})
+                        linear_rows(), pool_rows(), tree_rows(), control_rows(), composite_rows()})
       for (const Row& row : family) all->emplace(row.op, &row);
     return all;
   }();
