@@ -2,9 +2,11 @@
 #include "cli/data/bytes.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -47,6 +49,17 @@ std::string read_file(const std::string& path) {
   }
   out.resize(used);
   return out;
+}
+
+std::string file_in_memory(const char* name, std::string_view bytes) {
+  const int fd = memfd_create(name, MFD_CLOEXEC);
+  while (fd >= 0 && !bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno != EINTR) break;
+    bytes.remove_prefix(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  }
+  if (fd < 0 || !bytes.empty()) fail_errno("cannot store the contents of", name);
+  return "/proc/self/fd/" + std::to_string(fd);
 }
 
 void write_file(const std::string& path, std::string_view bytes) {

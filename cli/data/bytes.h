@@ -9,6 +9,8 @@
 namespace cli {
 
 std::string read_file(const std::string& path);  // "-" is stdin; Fail names the file and the reason
+// The path of a file with these bytes, which lives as long as the command.
+std::string file_in_memory(const char* name, std::string_view bytes);
 void write_file(const std::string& path, std::string_view bytes);
 bool is_file(const std::string& path);
 uint64_t file_size(const std::string& path);  // 0 if absent

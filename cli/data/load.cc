@@ -3,8 +3,6 @@
 #include "cli/command.h"
 
 #include <fmt/core.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -128,21 +126,11 @@ keel::Module import_model(const keel::Context& context, const std::string& path,
   }
 }
 
-// The contents of stdin as a named file, which lives as long as the command.
 std::string stdin_path() {
   static const std::string path = [] {
     std::string bytes = read_file("-");
     if (bytes.empty()) throw Fail(kBadFile, "stdin is empty, expected a model");
-    int fd = memfd_create("stdin", MFD_CLOEXEC);
-    std::string name = fmt::format("/proc/self/fd/{}", fd);
-    for (size_t done = 0; fd >= 0 && done < bytes.size();) {
-      ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
-      if (n < 0 && errno != EINTR) fd = -1;
-      done += static_cast<size_t>(std::max<ssize_t>(n, 0));
-    }
-    if (fd < 0)
-      throw Fail(kBadFile, std::string("cannot store the contents of stdin: ") + std::strerror(errno));
-    return name;
+    return file_in_memory("stdin", bytes);
   }();
   return path;
 }

@@ -14,7 +14,7 @@ namespace cli {
 Sizes parse_sizes(const Args& args);
 // "dim.b" = "4", "shape.x" = "1,?,48,192", "length.x" = "3".
 void add_import_options(const Sizes& sizes, keel::Options& options);
-// Removes sizes that the module has applied; only those of remaining symbols stay.
+// Removes sizes that the module has applied; only sizes of remaining symbols stay.
 void drop_taken(Model& model);
 // Sizes of symbols for this entry. Unknown names, and sizes that contradict the file or each other, are usage
 // errors.

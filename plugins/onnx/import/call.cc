@@ -127,7 +127,7 @@ void Call::expect_outputs(size_t most) const {
     if (wants(k)) unsupported(cat("result ", k, " ('", node.outputs[k], "') is not supported"));
 }
 
-const Rule* find_rule(Text domain, Text op, int opset) {
+const std::multimap<Text, const Rule*>& rules_by_name() {
   static const auto* index = [] {
     auto* map = new std::multimap<Text, const Rule*>;
     for (Rules rules : {elementwise_rules(),
@@ -170,10 +170,14 @@ const Rule* find_rule(Text domain, Text op, int opset) {
       for (const Rule& rule : rules) map->emplace(rule.op, &rule);
     return map;
   }();
+  return *index;
+}
+
+const Rule* find_rule(Text domain, Text op, int opset) {
   const Rule* best = nullptr;
   const std::string full = domain.empty() ? std::string(op) : cat(domain, ".", op);
   if (!domain.empty()) opset = INT32_MAX;
-  for (auto [at, end] = index->equal_range(full); at != end; ++at)
+  for (auto [at, end] = rules_by_name().equal_range(full); at != end; ++at)
     if (at->second->since <= opset && (!best || at->second->since > best->since)) best = at->second;
   return best;
 }

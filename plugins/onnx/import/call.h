@@ -139,6 +139,7 @@ Rules contrib_quantised_rules();
 Rules contrib_attention_rules();
 // Operators of other domains are listed as "domain.Name", for any version. Null: none.
 const Rule* find_rule(Text domain, Text op, int opset);
+const std::multimap<Text, const Rule*>& rules_by_name();
 
 // fold.cc: computes a node on known sizes; false: not possible.
 bool fold(Call& c);

@@ -7,19 +7,23 @@
 
 namespace onnx_import {
 
-const Importer::Control* Importer::find_control(Text domain, Text op) {
+std::span<const Importer::Control> Importer::controls() {
   static constexpr Control kControls[] = {
-      {"", "If", "then_branch else_branch", &Importer::convert_if},
-      {"", "Loop", "body", &Importer::convert_loop, true},
-      {"", "SequenceMap", "body", &Importer::convert_sequence_map, true},
-      {"", "Scan",
+      {"", "If", 1, "then_branch else_branch", &Importer::convert_if},
+      {"", "Loop", 1, "body", &Importer::convert_loop, true},
+      {"", "SequenceMap", 17, "body", &Importer::convert_sequence_map, true},
+      {"", "Scan", 8,
        "body directions num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
        "scan_output_directions",
        &Importer::convert_scan},
-      {"ai.onnx.preview", "FlexAttention", "prob_mod scale score_mod softmax_precision",
+      {"ai.onnx.preview", "FlexAttention", 1, "prob_mod scale score_mod softmax_precision",
        &Importer::convert_flex_attention},
   };
-  for (const Control& control : kControls)
+  return kControls;
+}
+
+const Importer::Control* Importer::find_control(Text domain, Text op) {
+  for (const Control& control : controls())
     if (control.op == op && control.domain == domain) return &control;
   return nullptr;
 }

@@ -29,7 +29,7 @@ struct Scope {
 class Importer {
  public:
   // Options: "dim.NAME" = "4", "shape.INPUT" = "1,3,?,192": sizes that replace the model's; "length.INPUT" =
-  // "3": elements of a sequence.
+  // "3": elements of a sequence; "list" = "operators": the supported ones, in the metadata "onnx.operators".
   Importer(const keel_host* host, const keel_source* source, std::span<const keel_kv> options,
            keel_edit* edit)
       : source_(source), options_(options), edit_(host, source, edit) {}
@@ -39,6 +39,7 @@ class Importer {
   using Names = std::set<std::string>;
   struct Control {
     Text domain, op;
+    int since;
     const char* attributes;
     void (Importer::*convert)(Call&, const Scope&);
     bool lists = false;  // takes sequences and absent optionals as operands
@@ -101,6 +102,11 @@ class Importer {
 
   // Operators with graphs as attributes (control.cc, bodies.cc).
   static const Control* find_control(Text domain, Text op);
+  static std::span<const Control> controls();
+
+  // operators.cc: "" for operators that are only missing.
+  static Text reason_against(Text domain, Text op);
+  static std::string operator_list();
   void convert_if(Call& call, const Scope& scope);
   void convert_loop(Call& call, const Scope& scope);
   void convert_scan(Call& call, const Scope& scope);

@@ -103,6 +103,8 @@ void Importer::fix_sizes() {
       fix_dim(key.substr(4), option.value);
     else if (key.substr(0, 6) == "shape.")
       fix_shape(key.substr(6), option.value);
+    else if (key == "list" && option.value == Text("operators"))
+      edit_.metadata("onnx.operators", operator_list());
     else if (key.substr(0, 7) != "length.")  // lists.cc
       refuse(KEEL_INVALID,
              cat("option '", key, "' is unknown; expected dim.NAME, shape.INPUT or length.INPUT"));

@@ -18,28 +18,6 @@ std::string full_name(const Node& node, int opset) {
   return find_rule("", node.op, 1 << 20) ? cat(node.op, " of opset ", opset) : std::string(node.op);
 }
 
-// Why an operator is not supported, where it is not only missing.
-Text reason_of(const std::string& name) {
-  static constexpr std::pair<Text, Text> kReasons[] = {
-      {"RegexFullMatch", "strings"},
-      {"StringConcat", "strings"},
-      {"StringNormalizer", "strings"},
-      {"StringSplit", "strings"},
-      {"ai.onnx.ml.CategoryMapper", "strings"},
-      {"ai.onnx.ml.CastMap", "maps"},
-      {"ai.onnx.ml.DictVectorizer", "maps"},
-      {"ImageDecoder", "images"},
-  };
-  for (const auto& [op, reason] : kReasons)
-    if (op == name) return reason;
-  return "";
-}
-
-std::string counted(const std::string& name, int count) {
-  const Text reason = reason_of(name);
-  return cat(name, " (", count, reason.empty() ? "" : ", ", reason, ")");
-}
-
 }  // namespace
 
 const Function* Importer::function(const Node& node) const {
@@ -58,7 +36,8 @@ void Importer::survey(const std::vector<Node>& nodes, int opset, std::map<std::s
     const Control* control = find_control(node.domain, node.op);
     const Rule* rule = control ? nullptr : find_rule(node.domain, node.op, opset);
     if (!rule && !control) {
-      unsupported[full_name(node, opset)]++;
+      const Text reason = reason_against(node.domain, node.op);
+      unsupported[full_name(node, opset) + (reason.empty() ? "" : cat(": ", reason))]++;
       continue;
     }
     for (const auto& a : node.attributes) {
@@ -77,7 +56,7 @@ void Importer::refuse_unsupported(const std::vector<Node>& nodes, int opset) con
   survey(nodes, opset, unsupported, seen);
   if (unsupported.empty()) return;
   std::string list;
-  for (const auto& [name, count] : unsupported) list += cat(list.empty() ? "" : ", ", counted(name, count));
+  for (const auto& [name, count] : unsupported) list += cat(list.empty() ? "" : ", ", name, " (", count, ")");
   refuse(KEEL_UNIMPLEMENTED, cat("the ONNX importer does not support: ", list));
 }
 

@@ -156,7 +156,7 @@ void non_max_suppression(Call& c) {
 }
 
 constexpr Rule kRules[] = {
-    {"NonZero", 1, nonzero},
+    {"NonZero", 9, nonzero},
     {"Compress", 9, compress, "axis"},
     {"Unique", 11, unique, "axis sorted"},
     {"NonMaxSuppression", 10, non_max_suppression, "center_point_box"},
