@@ -88,6 +88,18 @@ IMAGES = [
         "cast(max_pool(cast(x * 100){to=i16}){window=[2, 2]}){to=i32}",
     )
 ]
+BYTES = np.arange(2 * 4 * 5 * 6).reshape(2, 4, 5, 6).astype("u1")
+QUANTISED = [
+    ("x: u8[2, 4, 5, 6]", body, BYTES) for body in (
+        "conv_integer(x, cast(slice(x){stop=[2, 4, 2, 3]}){to=i8})", "conv_integer(x, slice(x){stop=[2, 4, 2, 3]}, u8(7), u8(9)){lo=[1, 2], hi=[0, 1]}",
+        "conv_integer(x, slice(x){stop=[2, 4, 2, 3]}, u8(7), cast(iota(){dims=[2, 1, 1, 1]}){to=u8}){stride=[2, 1]}",
+        "conv_integer(x, slice(x){stop=[2, 2, 2, 3]}, fill(u8(7)){dims=[1, 1]}){groups=2, dil=[2, 1]}",
+        "matmul_integer(x, cast(slice(transpose(x){perm=[0, 1, 3, 2]}){stop=[2, 4, 6, 3]}){to=i8})",
+        "matmul_integer(x, slice(transpose(x){perm=[0, 1, 3, 2]}){stop=[2, 4, 6, 3]}, u8(7), cast(iota(){dims=[3]}){to=u8})",
+        "matmul_integer(x, cast(iota(){dims=[6, 3]}){to=i8}, u8(7), cast(iota(){dims=[3]}){to=i8})",
+        "matmul_integer(x, slice(transpose(x){perm=[0, 1, 3, 2]}){stop=[2, 4, 6, 3]}, slice(x){stop=[2, 4, 5, 1]}, u8(3))",
+    )
+]
 # Symbolic sizes: of each, a value that the shapes alone do not show.
 SIZES = [
     ("x: f32[b, 3, n]", body, X) for body in (
@@ -111,11 +123,21 @@ def check(context, tmp_path, text, *arrays):
 
 @pytest.mark.parametrize("params, body, x", [
     pytest.param(*case, id=f"{name}{k} {case[1][:40]}")
-    for name, cases in (("element", ELEMENTWISE), ("shape", SHAPES), ("image", IMAGES), ("size", SIZES)) for k, case in enumerate(cases)])
+    for name, cases in (("element", ELEMENTWISE), ("shape", SHAPES), ("image", IMAGES), ("quantised", QUANTISED), ("size", SIZES)) for k, case in enumerate(cases)])
 def test_op(context, tmp_path, params, body, x):
     two = body.startswith(("sort", "split"))
     lines = f"  y, z = {body}\n  return y, z\n" if two else f"  y = {body}\n  return y\n"
     check(context, tmp_path, f"keel 1\n\nfn @main({params}) {{\n{lines}}}\n\nentry main = @main\n", x)
+
+
+@pytest.mark.parametrize("zeros, words", [
+    ("slice(x){stop=[1, 4, 1, 1]}, u8(1)", "zero points of images: not one number"),
+    ("u8(1), fill(u8(2)){dims=[2, 1]}", "zero points along the window")])
+def test_zero_points_that_convinteger_lacks(context, tmp_path, zeros, words):
+    module = context.parse("keel 1\n\nfn @main(x: u8[2, 4, 5, 6]) {\n"
+                           f"  y = conv_integer(x, slice(x){{stop=[2, 4, 2, 3]}}, {zeros})\n  return y\n}}\n\nentry main = @main\n")
+    with pytest.raises(KeelError, match=words):
+        module.save(tmp_path / "m.onnx")
 
 
 CONTROL = """keel 1

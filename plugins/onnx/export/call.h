@@ -83,6 +83,8 @@ Rows linear_rows();
 Rows pool_rows();
 Rows tree_rows();
 Rows control_rows();
+// Of ops with bodies.
 Rows composite_rows();
+Rows quantised_rows();
 
 }  // namespace onnx_export

@@ -2,29 +2,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plugins/onnx/export/call.h"
+#include "plugins/onnx/export/window.h"
 
 namespace onnx_export {
-namespace {
 
-std::string turned(Call& c, const std::string& x, int64_t rank) {
-  Ints perm(static_cast<size_t>(rank));
-  std::iota(perm.begin(), perm.end(), 0);
-  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-  return c.add("Transpose", {x}, NodeAttrs().ints("perm", perm));
-}
-
-void matmul(Call& c) {
-  const keel_dt own = c.dtype(), wide = wide_dtype(own);
-  Names in = {c.in(0), c.in(1)};
-  if (c.flag("ta")) in[0] = turned(c, in[0], c.rank(0));
-  if (c.flag("tb")) in[1] = turned(c, in[1], c.rank(1));
-  if (wide == own) return c.give("MatMul", in);
-  for (std::string& each : in) each = c.cast(each, wide);
-  c.give_cast(c.add("MatMul", in));
-}
-
-// Sizes of the image or window: dims from 2 on.
 Ints inner(Call& c, uint32_t i) {
   Ints sizes;
   const Dims dims = c.dims(i);
@@ -42,7 +23,6 @@ Ints pads(const Ints& lo, const Ints& hi) {
   return all;
 }
 
-// Of the window: strides, dilations, groups.
 NodeAttrs window(Call& c, const Ints& kernel, const Ints& pads) {
   return NodeAttrs()
       .ints("kernel_shape", kernel)
@@ -56,6 +36,25 @@ void check_image(Call& c) {
   if (c.rank() < 3) throw Refused{"images without dims"};
   for (int64_t n : inner(c, 1))
     if (n == 0) throw Refused{"a window without elements"};
+}
+
+namespace {
+
+std::string turned(Call& c, const std::string& x, int64_t rank) {
+  Ints perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return c.add("Transpose", {x}, NodeAttrs().ints("perm", perm));
+}
+
+void matmul(Call& c) {
+  const keel_dt own = c.dtype(), wide = wide_dtype(own);
+  Names in = {c.in(0), c.in(1)};
+  if (c.flag("ta")) in[0] = turned(c, in[0], c.rank(0));
+  if (c.flag("tb")) in[1] = turned(c, in[1], c.rank(1));
+  if (wide == own) return c.give("MatMul", in);
+  for (std::string& each : in) each = c.cast(each, wide);
+  c.give_cast(c.add("MatMul", in));
 }
 
 void conv(Call& c) {

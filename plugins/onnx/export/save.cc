@@ -11,8 +11,9 @@ constexpr uint64_t kMaxBytes = (uint64_t{1} << 31) - 1;  // of a protobuf messag
 const Row* find_row(const std::string& op) {
   static const auto* rows = [] {
     auto* all = new std::unordered_map<std::string, const Row*>;
-    for (Rows family : {elementwise_rows(), cast_rows(), shape_rows(), reduce_rows(), index_rows(),
-                        linear_rows(), pool_rows(), tree_rows(), control_rows(), composite_rows()})
+    for (Rows family :
+         {elementwise_rows(), cast_rows(), shape_rows(), reduce_rows(), index_rows(), linear_rows(),
+          pool_rows(), tree_rows(), control_rows(), composite_rows(), quantised_rows()})
       for (const Row& row : family) all->emplace(row.op, &row);
     return all;
   }();
@@ -59,7 +60,8 @@ void write(const keel_sink* sink, const Message& model) {
 const char* composites() {
   static const std::string all = [] {
     std::string list;
-    for (const Row& row : composite_rows()) list += cat(list.empty() ? "" : " ", row.op);
+    for (Rows rows : {composite_rows(), quantised_rows()})
+      for (const Row& row : rows) list += cat(list.empty() ? "" : " ", row.op);
     return list;
   }();
   return all.c_str();

@@ -60,6 +60,7 @@ std::optional<Dequantised> dequantised(Edit& e, keel_value v) {
   const Dims dims = e.type(v).dims;
   size_t zero_axis = 0;
   const size_t left = is_scale(e, e.in(d.mul, 1)) ? 0 : 1;
+  if (!is_scale(e, e.in(d.mul, 1 - left))) return std::nullopt;
   keel_value x = e.in(d.mul, left);
   std::optional<Numbers> scale = along(e, d.mul, 1 - left, dims, &d.axis), zero = Numbers{0};
   if (d.sub = e.made_by(x, "sub"); d.sub != kNone) {
