@@ -70,8 +70,7 @@ void matmul_n_bits(Call& c) {
 void dynamic_quantize_matmul(Call& c) {
   expect_matrices(c, 0, 1);
   const DynamicRange a = quantized_dynamically(c.e, c.in(0));
-  const auto zero = c.has(3) ? std::optional(spread(c, 3)) : std::nullopt;
-  const Term product = integer_product(Term(c.e, a.x), Term(c, 1), Term(c.e, a.zero), zero);
+  const Term product = integer_product(Term(c.e, a.x), Term(c, 1), Term(c.e, a.zero), zero_point(c, 3));
   const Term y = product.to(KEEL_F32) * (Term(c.e, a.scale) * spread(c, 2));
   c.set(0, c.has(4) ? (y + Term(c, 4)).v : y.v);
 }

@@ -66,12 +66,9 @@ void gemm(Call& c) {
     const Term t(c, x);
     return c.i(transposed, 0) ? t.transpose({1, 0}) : t;
   };
-  const auto zero = [&](size_t i) { return c.has(i) ? std::optional(spread(c, i)) : std::nullopt; };
-  Term sum = integer_product(operand(0, "transA"), operand(3, "transB"), zero(2), zero(5));
-  const double alpha = c.f("alpha", 1);
+  Term sum = integer_product(operand(0, "transA"), operand(3, "transB"), zero_point(c, 2), zero_point(c, 5));
   if (c.has(6)) sum = sum + Term(c, 6);
-  const Term scale = spread(c, 1) * spread(c, 4) * alpha;
-  const Term y = sum.to(KEEL_F32) * scale;
+  const Term y = sum.to(KEEL_F32) * (spread(c, 1) * spread(c, 4) * c.f("alpha", 1));
   if (!c.has(7)) return c.set(0, y.v);
   give(c, y, 7);
 }

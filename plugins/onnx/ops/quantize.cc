@@ -19,6 +19,10 @@ Term spread(Call& c, size_t i) {
   return d.size() == 1 && d[0] == 1 ? Term(c, i).reshape({}) : Term(c, i);
 }
 
+std::optional<Term> zero_point(Call& c, size_t i) {
+  return c.has(i) ? std::optional(spread(c, i)) : std::nullopt;
+}
+
 Term along(Call& c, size_t i, size_t axis, size_t rank) {
   const Term x = spread(c, i);
   if (x.rank() != 1) return x;
@@ -47,8 +51,7 @@ Term integer_product(const Term& x, const Term& y, const std::optional<Term>& x_
   return {x.edit(), x.edit().op("matmul_integer", in)};
 }
 Term integer_product(Call& c, size_t x, size_t y, size_t x_zero, size_t y_zero) {
-  const auto zero = [&](size_t i) { return c.has(i) ? std::optional(spread(c, i)) : std::nullopt; };
-  return integer_product(Term(c, x), Term(c, y), zero(x_zero), zero(y_zero));
+  return integer_product(Term(c, x), Term(c, y), zero_point(c, x_zero), zero_point(c, y_zero));
 }
 
 namespace {

@@ -16,6 +16,8 @@ Limits limits(keel_dt dtype);
 Term spread(Call& c, size_t i);
 // The same along dim `axis` of a value of this rank.
 Term along(Call& c, size_t i, size_t axis, size_t rank);
+// The same; none if the operand is absent.
+std::optional<Term> zero_point(Call& c, size_t i);
 // Result 0: y rounded to the nearest even integer, plus the zero point (operand `zero`), saturated.
 void requantised(Call& c, const Term& y, size_t zero, size_t axis);
 // The product of 8-bit integers less their zero points, in i32. Zero points are a number or a vector: one for

@@ -28,13 +28,6 @@ Term drawn(Call& c, const Dims& dims, keel_dt dtype, const char* kind = "uniform
           c.e.op("random", {key_of(c)}, Attrs().dims("dims", dims).dtype("dtype", dtype).word("kind", kind))};
 }
 
-keel_dt float_of(Call& c, keel_dt otherwise) {
-  const keel_dt dtype = c.i("dtype", 0) ? c.type("dtype", otherwise) : otherwise;
-  if (!is_float(dtype))
-    c.unsupported(cat("random numbers of ", dtype_name(dtype), "; expected a float dtype"));
-  return dtype;
-}
-
 // The attribute shape, or the dims of operand 0.
 Dims dims_of(Call& c) {
   if (c.n_in() > 0) return c.dims(0);
@@ -44,22 +37,32 @@ Dims dims_of(Call& c) {
   return {shape.begin(), shape.end()};
 }
 
-keel_dt dtype_of(Call& c) { return float_of(c, c.n_in() > 0 ? c.dtype(0) : keel_dt{KEEL_F32}); }
+// The attribute dtype, else the dtype of operand 0.
+keel_dt dtype_of(Call& c) {
+  const keel_dt otherwise = c.n_in() > 0 ? c.dtype(0) : keel_dt{KEEL_F32};
+  return c.i("dtype", 0) ? c.type("dtype", otherwise) : otherwise;
+}
+
+keel_dt float_of(Call& c) {
+  const keel_dt dtype = dtype_of(c);
+  if (!is_float(dtype))
+    c.unsupported(cat("random numbers of ", dtype_name(dtype), "; expected a float dtype"));
+  return dtype;
+}
 
 void random_normal(Call& c) {
-  c.set(0, (drawn(c, dims_of(c), dtype_of(c), "normal") * c.f("scale", 1) + c.f("mean", 0)).v);
+  c.set(0, (drawn(c, dims_of(c), float_of(c), "normal") * c.f("scale", 1) + c.f("mean", 0)).v);
 }
 
 void random_uniform(Call& c) {
   const double low = c.f("low", 0), high = c.f("high", 1);
-  c.set(0, (drawn(c, dims_of(c), dtype_of(c)) * (high - low) + low).v);
+  c.set(0, (drawn(c, dims_of(c), float_of(c)) * (high - low) + low).v);
 }
 
 // 1 with the probability that is the element of operand 0.
 void bernoulli(Call& c) {
   const Term p(c, 0);
-  const keel_dt to = c.i("dtype", 0) ? c.type("dtype", p.dtype()) : p.dtype();
-  c.set(0, (drawn(c, p.dims(), p.dtype()) < p).to(to).v);
+  c.set(0, (drawn(c, p.dims(), p.dtype()) < p).to(dtype_of(c)).v);
 }
 
 // The class with the greatest sum of its logarithmic probability and Gumbel noise.
@@ -73,7 +76,7 @@ void multinomial(Call& c) {
   if (to != KEEL_I32 && to != KEEL_I64)
     c.unsupported(cat("classes as ", dtype_name(to), "; expected i32 or i64"));
   const Term u = 1 - drawn(c, {logits.dim(0), samples, logits.dim(1)}, logits.dtype());  // in (0, 1]
-  const Term noise = -1 * (-1 * u.op("log")).op("log");
+  const Term noise = -(-u.op("log")).op("log");
   c.set(0, (noise + logits.unsqueeze(1)).op("arg_max", Attrs().i("axis", 2)).to(to).v);
 }
 

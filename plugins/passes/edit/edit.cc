@@ -55,6 +55,11 @@ keel_attr Edit::attr(NodeId n, const char* name) const {
   return a;
 }
 
+Attrs Edit::attrs(NodeId n, const std::vector<const char*>& names) const {
+  Attrs all;
+  for (const char* name : names) std::move(all).as(name, attr(n, name));
+  return all;
+}
 Ints Edit::list(NodeId n, const char* name) const {
   const keel_attr a = attr(n, name);
   const auto* p = static_cast<const int64_t*>(a.p);

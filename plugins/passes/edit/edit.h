@@ -54,6 +54,7 @@ class Edit {
   keel_value out(NodeId n) const { return outs(n)[0]; }
   keel_attr attr(NodeId n, const char* name) const;
   int64_t integer(NodeId n, const char* name) const { return attr(n, name).i; }
+  Attrs attrs(NodeId n, const std::vector<const char*>& names) const;  // of another node with them
   double number(NodeId n, const char* name) const { return attr(n, name).f; }
   Ints list(NodeId n, const char* name) const;  // of integers or dims
 

@@ -129,14 +129,12 @@ Affine chain_after(const Edit& e, const Root& r) {
 
 // A copy of the node with other weights (for a batch_norm, other shifts).
 keel_value rebuilt(Edit& e, NodeId n, Ids in) {
-  Attrs attrs;
   std::vector<const char*> names = {"stride", "dil", "lo", "groups"};
   if (e.is(n, "conv")) names.push_back("hi");
   if (e.is(n, "conv_grad_x")) names.push_back("dims");
   if (e.is(n, "matmul")) names = {"ta", "tb"};
   if (e.is(n, "batch_norm")) names = {"eps"};
-  for (const char* name : names) std::move(attrs).as(name, e.attr(n, name));
-  return e.add(std::string(e.op(n)), in, attrs);
+  return e.add(std::string(e.op(n)), in, e.attrs(n, names));
 }
 
 std::optional<keel_value> scaled(Edit& e, const Root& r, const Numbers& by, bool by_output) {

@@ -18,7 +18,7 @@ struct Dequantised {
   keel_value q;         // i8 or u8
   Numbers zero, scale;  // one, or one for each index along `axis`
   size_t axis = 0;
-  NodeId sub = kNone, mul;
+  keel_value subtracted = KEEL_NO_VALUE, factor;  // the same as operands
   bool whole() const { return zero.size() == 1 && scale.size() == 1; }
 };
 
@@ -55,17 +55,19 @@ std::optional<Numbers> along(Edit& e, NodeId n, size_t i, const Dims& dims, size
 
 std::optional<Dequantised> dequantised(Edit& e, keel_value v) {
   Dequantised d;
-  d.mul = e.made_by(v, "mul");
-  if (d.mul == kNone || e.type(v).dtype != KEEL_F32) return std::nullopt;
+  const NodeId mul = e.made_by(v, "mul");
+  if (mul == kNone || e.type(v).dtype != KEEL_F32) return std::nullopt;
   const Dims dims = e.type(v).dims;
   size_t zero_axis = 0;
-  const size_t left = is_scale(e, e.in(d.mul, 1)) ? 0 : 1;
-  if (!is_scale(e, e.in(d.mul, 1 - left))) return std::nullopt;
-  keel_value x = e.in(d.mul, left);
-  std::optional<Numbers> scale = along(e, d.mul, 1 - left, dims, &d.axis), zero = Numbers{0};
-  if (d.sub = e.made_by(x, "sub"); d.sub != kNone) {
-    zero = along(e, d.sub, 1, dims, &zero_axis);
-    x = e.in(d.sub, 0);
+  const size_t left = is_scale(e, e.in(mul, 1)) ? 0 : 1;
+  if (!is_scale(e, e.in(mul, 1 - left))) return std::nullopt;
+  keel_value x = e.in(mul, left);
+  std::optional<Numbers> scale = along(e, mul, 1 - left, dims, &d.axis), zero = Numbers{0};
+  d.factor = e.in(mul, 1 - left);
+  if (const NodeId sub = e.made_by(x, "sub"); sub != kNone) {
+    zero = along(e, sub, 1, dims, &zero_axis);
+    d.subtracted = e.in(sub, 1);
+    x = e.in(sub, 0);
   }
   const NodeId cast = e.made_by(x, "cast");
   if (!scale || !zero || cast == kNone || !e.same(e.type(x).dims, dims)) return std::nullopt;
@@ -116,8 +118,7 @@ bool integer_conv(Edit& e, NodeId n) {
   const std::optional<Dequantised> x = dequantised(e, e.in(n, 0)), w = dequantised(e, e.in(n, 1));
   if (!x || !w || !x->whole() || w->axis != 0) return false;
   e.at(n);
-  Attrs attrs;
-  for (const char* name : {"stride", "dil", "lo", "hi", "groups"}) std::move(attrs).as(name, e.attr(n, name));
+  const Attrs attrs = e.attrs(n, {"stride", "dil", "lo", "hi", "groups"});
   const keel_value y = e.add("conv_integer", operands(e, *x, *w), attrs);
   return replace_scaled(e, n, y, *x, *w, e.type(e.out(n)).rank() - 2);
 }
@@ -143,14 +144,11 @@ bool pool_of_integers(Edit& e, NodeId n) {
   const std::optional<Dequantised> x = dequantised(e, e.in(n, 0));
   if (!x || !x->whole() || !(x->scale[0] > 0)) return false;
   e.at(n);
-  Attrs attrs;
-  for (const char* name : {"window", "stride", "dil", "lo", "hi"}) std::move(attrs).as(name, e.attr(n, name));
-  const keel_value pooled = e.add("max_pool", {x->q}, attrs);
+  const keel_value pooled = e.add("max_pool", {x->q}, e.attrs(n, {"window", "stride", "dil", "lo", "hi"}));
   if (!e.supported(e.producer(pooled))) return false;
   keel_value y = e.add("cast", {pooled}, Attrs().dtype("to", KEEL_F32));
-  if (x->sub != kNone) y = e.add("sub", {y, e.in(x->sub, 1)});
-  const size_t left = is_scale(e, e.in(x->mul, 1)) ? 0 : 1;
-  return e.replace(n, e.add("mul", {y, e.in(x->mul, 1 - left)}));
+  if (x->subtracted != KEEL_NO_VALUE) y = e.add("sub", {y, x->subtracted});
+  return e.replace(n, e.add("mul", {y, x->factor}));
 }
 
 std::optional<double> number(Edit& e, NodeId n, size_t i) {
