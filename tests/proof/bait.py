@@ -136,6 +136,21 @@ def by_integers(d):
     d.apply("cast", d.apply("cast", x, to=by), to=d.one([x.type.dtype, "f64", "f32", "i16", "u8"]))
 
 
+def dequantised(d):
+    """An 8-bit value as floats: in a product with 8-bit weights, or quantised again as it was."""
+    x = d.value(lambda v: v.type.dtype in ("i8", "u8"))
+    zero, scale, low = d.one(["0.0", "3.0"]), d.one(["0.5", "0.1"]), 0 if x.type.dtype == "u8" else -128
+    y = d.apply("mul", d.apply("sub", d.apply("cast", x, to="f32"), zero), scale)
+    deep = x.type.dims[-1] if len(x.type.dims) > 1 else "b"
+    if d.top and isinstance(deep, int) and d.chance(0.5):
+        w = d.constant(Type("i8", (deep, 3)), (np.arange(3 * deep, dtype="i1") * 5 - 7).reshape(deep, 3))
+        d.apply("matmul", y, d.apply("mul", d.apply("cast", w, to="f32"), mostly(d, "0.25", "-3.0")))
+        return None
+    y = d.apply("add", d.apply("round", d.apply("div", y, mostly(d, scale, "0.2"))), mostly(d, zero, "4.0"))
+    d.apply("cast", d.apply("clamp", y, f"{low}.0", mostly(d, f"{low + 255}.0", f"{low + 254}.0")), to=x.type.dtype)
+    return ""
+
+
 def reverses(d):
     x = d.value(lambda v: v.type.dims)
     axes = sorted({int(d.random.integers(len(x.type.dims))) for _ in range(2)})
@@ -272,6 +287,6 @@ def reads(d):
     return None if written else "read equal"
 
 
-BAIT = {f.__name__: f for f in (undone, by_integers, not_twice, neutral, neutral_bits, negated, chosen, reshapes, transposes, of_ones, reduce_of_one_integer, casts,
+BAIT = {f.__name__: f for f in (undone, by_integers, dequantised, not_twice, neutral, neutral_bits, negated, chosen, reshapes, transposes, of_ones, reduce_of_one_integer, casts,
                                 reverses, nothing_moved, spread_twice, filled, equal_nodes, powers, roots, logistic, gated, convolution, product,
                                 softmax_alone, norm, gelu, attention, known_branch, reads, repeated, moved)}
