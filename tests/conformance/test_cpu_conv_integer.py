@@ -1,5 +1,5 @@
 """conv_integer on every device: 8-bit integers of both signs, zero points, strides, dilation, padding, groups, one to three image dims,
-sizes 0 and 1. Oracle: NumPy in i64, wrapped to i32. On cpu, oneDNN serves constant weights, where its sums are exact."""
+sizes 0 and 1. Oracle: NumPy in i64, wrapped to i32. On cpu, constant weights are served by oneDNN, where its sums are exact, or by own loops."""
 from itertools import product
 
 import keel_abi
@@ -18,6 +18,9 @@ CASES = [
     ((1, 8, 15, 9), (24, 8, 3, 2), {"stride": [2, 3], "lo": [1, 0], "hi": [2, 1]}),
     ((2, 12, 8, 8), (12, 1, 3, 3), {"groups": 12, "lo": [1, 1], "hi": [1, 1]}),
     ((1, 12, 8, 8), (18, 4, 3, 3), {"groups": 3, "dil": [2, 1]}),
+    ((2, 7, 9, 5), (70, 7, 1, 1), {}),
+    ((1, 6, 9, 8), (6, 1, 3, 2), {"groups": 6, "dil": [1, 2], "stride": [2, 1], "lo": [2, 1], "hi": [0, 1]}),
+    ((1, 33, 5, 4), (40, 33, 3, 4), {"dil": [2, 1], "lo": [2, 3], "hi": [2, 0]}),
     ((3, 5, 20), (4, 5, 4), {"stride": [2], "dil": [3], "hi": [4]}),
     ((1, 4, 5, 6, 7), (3, 4, 2, 3, 2), {"lo": [1, 0, 1], "hi": [0, 1, 0]}),
     ((1, 1, 1, 1), (1, 1, 1, 1), {}),
@@ -80,6 +83,16 @@ def test_convolutions(signs, case, zeros, device):
     for constants in (True, False):
         got, _ = computed(x, w, zx, zw, case[2], constants, device=device)
         assert got.dtype == np.int32 and np.array_equal(got, exact)
+
+
+@pytest.mark.parametrize("zeros", ["none", "shifted", "zero weights", "weights", "both"])
+def test_constant_weights_need_no_floats(zeros):
+    """The op's body computes in f64, for zero points that are no constants."""
+    rng = np.random.default_rng(6)
+    x, w = drawn(rng, np.uint8, (1, 3, 7, 7)), drawn(rng, np.uint8, (5, 3, 3, 3))
+    zx, zw = zero_points(rng, zeros, x, w)
+    assert computed(x, w, zx, zw, {})[1] == ["convolution of 8-bit integers"]
+    assert zx is None or computed(x, w, zx, zw, {}, constants=False)[1] != ["convolution of 8-bit integers"]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -147,12 +147,6 @@ def test_the_same_bits_for_any_number_of_threads(name, threads):
         assert np.array_equal(a, b)
 
 
-def has_vnni():
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-        return "avx512_vnni" in file.read()
-
-
-@pytest.mark.skipif(not has_vnni(), reason="this processor lacks AVX-512 VNNI, without which oneDNN's sums of 8-bit integers saturate")
 @pytest.mark.parametrize("name, launches", [("chain", 2), ("residual", 2), ("joined", 2), ("pooled", 6)])
 def test_one_launch_from_image_to_image(context, tmp_path, name, launches):
     """One for the quantisation of the input, one for all convolutions; pooled has a product after them."""

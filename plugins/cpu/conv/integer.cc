@@ -1,4 +1,5 @@
-// integer.cc: conv_integer: which nodes oneDNN can serve, and loops for those among them that it refuses.
+// integer.cc: conv_integer: which nodes this plugin serves, and loops for images that neither oneDNN nor
+// integer_images.cc serves.
 //
 // oneDNN's sums are exact with VNNI instructions only: without them pairs of products saturate at 16 bits.
 #include "plugins/cpu/conv/integer.h"
@@ -20,22 +21,24 @@ int32_t At(const keel_tensor& t, int64_t i) {
   return keel_dt_of(&t) == KEEL_I8 ? static_cast<const int8_t*>(p)[i] : static_cast<const uint8_t*>(p)[i];
 }
 
-// A constant operand whose elements are all equal; absent: 0.
-bool Uniform(const Node& node, uint32_t i, int32_t* value) {
-  *value = 0;
-  if (!node.Has(i)) return true;
+// A constant zero point: one number, or one per output channel (as of an operand of w's rank). Empty: another
+// operand, which the op's body serves.
+std::vector<int32_t> ZeroPoints(const Node& node, uint32_t i) {
+  if (!node.Has(i)) return {0};
   const keel_tensor t = node.In(i);
-  if (t.data == nullptr || keel_count(&t) < 1) return false;
-  *value = At(t, 0);
-  for (int64_t k = 1; k < keel_count(&t); k++)
-    if (At(t, k) != *value) return false;
-  return true;
+  const int64_t n = t.data == nullptr ? 0 : keel_count(&t);
+  bool same = n > 0;
+  for (int64_t k = 1; k < n; k++) same &= At(t, k) == At(t, 0);
+  if (same) return {At(t, 0)};
+  if (n == 0 || i != kWZero || t.ndim != node.In(1).ndim || t.shape[0] != n) return {};
+  std::vector<int32_t> all(static_cast<size_t>(n));
+  for (int64_t k = 0; k < n; k++) all[static_cast<size_t>(k)] = At(t, k);
+  return all;
 }
 
 struct IntegerLoop {
   Conv s;
-  int32_t zero = 0;  // of x
-  std::vector<int8_t> weights;
+  IntegerWeights weights;
 };
 
 // A row of results is one loop per window cell, as in loop.cc.
@@ -57,11 +60,11 @@ keel_rc RunLoop(const keel_call* call) {
       std::fill(sums, sums + row, 0u);
       for (int64_t c = 0; c < in && !Cancelled(call); c++) {
         const T* channel = x + (image * s.c + first_in + c) * pixels;
-        const int8_t* window = own.weights.data() + (o * in + c) * cells;
+        const int16_t* window = own.weights.w.data() + (o * in + c) * cells;
         EachCell(s.w, place, [&](int64_t cell, int64_t at, int64_t first, int64_t m, int64_t step) {
           const int32_t k = window[cell];
           for (int64_t i = 0; i < m; i++)
-            sums[first + i] += static_cast<uint32_t>(k * (channel[at + i * step] - own.zero));
+            sums[first + i] += static_cast<uint32_t>(k * (channel[at + i * step] - own.weights.x_zero));
         });
       }
     }
@@ -71,9 +74,8 @@ keel_rc RunLoop(const keel_call* call) {
 
 keel_rc PrepareLoop(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0), w = node.In(1), y = node.Out(0);
-  ConvZeros zeros;
-  if (!ServesIntegers(node, &zeros)) Throw(KEEL_INTERNAL, "conv_integer: the node does not fit its impl");
-  IntegerLoop own = {ReadConv(node, x, w, y), zeros.x, SignedWeights(node, zeros)};
+  if (!ServesIntegers(node)) Throw(KEEL_INTERNAL, "conv_integer: the node does not fit its impl");
+  IntegerLoop own = {ReadConv(node, x, w, y), ReadIntegerWeights(node)};
   Complete(&own.s.w);
   const bool is_signed = keel_dt_of(&x) == KEEL_I8;
   return Keep(launch, std::move(own), is_signed ? Guard<RunLoop<int8_t>> : Guard<RunLoop<uint8_t>>);
@@ -85,30 +87,30 @@ keel_rc PrepareConvInteger(const Node& node, keel_launch* launch) {
   return IsInner(node) || keel_count(&y) == 0 ? PrepareLoop(node, launch) : PrepareSingleOp(node, launch);
 }
 
-bool Matches(const Node& node) {
-  ConvZeros zeros;
-  return ServesIntegers(node, &zeros);
-}
-
-constexpr keel_impl kImpls[] = {Impl("conv_integer", "oneDNN convolution of 8-bit integers",
+constexpr keel_impl kImpls[] = {Impl("conv_integer", "convolution of 8-bit integers",
                                      Prepare<PrepareConvInteger>, KEEL_IMPL_THREAD_BITS, nullptr, 0,
-                                     Match<Matches>)};
+                                     Match<ServesIntegers>)};
 
 }  // namespace
 
-bool ServesIntegers(const Node& node, ConvZeros* zeros) {
-  const keel_tensor w = node.In(1);
-  const int32_t shift = keel_dt_of(&w) == KEEL_U8 ? 128 : 0;
-  return Int8Loops().bytes && w.data != nullptr && Uniform(node, kXZero, &zeros->x) &&
-         Uniform(node, kWZero, &zeros->w) && zeros->w == shift;
+bool ServesIntegers(const Node& node) {
+  return node.In(1).data != nullptr && !ZeroPoints(node, kXZero).empty() && !ZeroPoints(node, kWZero).empty();
 }
 
-std::vector<int8_t> SignedWeights(const Node& node, const ConvZeros& zeros) {
+IntegerWeights ReadIntegerWeights(const Node& node) {
   const keel_tensor w = node.In(1);
-  std::vector<int8_t> all(static_cast<size_t>(keel_count(&w)));
-  for (size_t i = 0; i < all.size(); i++)
-    all[i] = static_cast<int8_t>(At(w, static_cast<int64_t>(i)) - zeros.w);
-  return all;
+  const std::vector<int32_t> zeros = ZeroPoints(node, kWZero);
+  IntegerWeights made = {ZeroPoints(node, kXZero)[0],
+                         std::vector<int16_t>(static_cast<size_t>(keel_count(&w)))};
+  const size_t each = made.w.size() / zeros.size();
+  for (size_t i = 0; i < made.w.size(); i++)
+    made.w[i] = static_cast<int16_t>(At(w, static_cast<int64_t>(i)) - zeros[i / each]);
+  return made;
+}
+
+bool ServesOneDnn(const IntegerWeights& weights) {
+  return Int8Loops().bytes &&
+         std::ranges::all_of(weights.w, [](int16_t w) { return w == static_cast<int8_t>(w); });
 }
 
 Impls ConvIntegerImpls() { return kImpls; }

@@ -2,16 +2,31 @@
 #pragma once
 
 #include "plugins/cpu/conv/conv.h"
+#include "plugins/cpu/conv/integer_loops.h"
 
 namespace keel_cpu {
 
-// Zero points of a conv_integer that this plugin serves.
-struct ConvZeros {
-  int32_t x = 0, w = 0;
+// False: the op's body serves the node. Weights and zero points are constant: one of x, and one of the
+// weights or one per output channel.
+bool ServesIntegers(const Node& node);
+
+struct IntegerWeights {
+  int32_t x_zero = 0;
+  std::vector<int16_t> w;  // less their zero points
 };
-// False: the op's body serves the node. The weights are constant and, less their zero point, signed bytes.
-bool ServesIntegers(const Node& node, ConvZeros* zeros);
-// The weights less their zero point.
-std::vector<int8_t> SignedWeights(const Node& node, const ConvZeros& zeros);
+IntegerWeights ReadIntegerWeights(const Node& node);
+// Whether oneDNN's sums of these weights are exact here.
+bool ServesOneDnn(const IntegerWeights& weights);
+
+// integer_images.cc: the convolution on channels-last images, up to the quantisation of its result.
+struct IntegerResult {
+  IntegerEnd end;
+  std::vector<float> scale, shift;  // per output channel
+};
+uint64_t IntegerPanelBytes(const Conv& s);
+void PackIntegerPanels(const Conv& s, const std::vector<int16_t>& w, char* to);
+// `panels`, packed by the function above, outlives the launch.
+void KeepIntegerImages(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, IntegerResult result,
+                       keel_launch* launch);
 
 }  // namespace keel_cpu

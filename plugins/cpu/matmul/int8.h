@@ -30,7 +30,8 @@ struct Int8Kernel {
                    const Int8Ends& ends, int32_t* c, int64_t step);
 };
 
-// That of the class of processor that code is selected for.
+// The best for the class of processor that code is selected for; and the best in pairs of 16-bit integers.
 const Int8Kernel& Int8Loops();
+const Int8Kernel& Int16Loops();
 
 }  // namespace keel_cpu

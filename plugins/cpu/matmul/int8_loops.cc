@@ -27,7 +27,9 @@ const Int8Kernel& Int8Loops() {
   static const bool vnni = SimdLevel() == 2 && __builtin_cpu_supports("avx512vnni");
   if (vnni) return vnni::kInt8;
 #endif
-  return *KEEL_PICK(kInt8);
+  return Int16Loops();
 }
+
+const Int8Kernel& Int16Loops() { return *KEEL_PICK(kInt8); }
 
 }  // namespace keel_cpu

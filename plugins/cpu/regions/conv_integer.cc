@@ -1,7 +1,9 @@
-// conv_integer.cc: the groups of quantised.h as oneDNN primitives.
+// conv_integer.cc: the groups of quantised.h as oneDNN primitives, or convolutions by conv/integer_images.cc.
 //
 // Scales of both operands and of the result are one scale per channel; a zero point of the result is added
 // after its own rounding, as the graph does. Images are channels last.
+#include <limits>
+
 #include "plugins/cpu/conv/integer.h"
 #include "plugins/cpu/regions/ops.h"
 #include "plugins/cpu/regions/quantised.h"
@@ -27,11 +29,24 @@ void Finish(const Quantised& q, dnnl::post_ops* ops) {
   ops->append_eltwise(algorithm::eltwise_linear, 1, q.zero);
 }
 
+IntegerResult ResultOf(const Quantised& q) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  IntegerResult r = {
+      {.dtype = q.dtype, .low = -kInfinity, .high = kInfinity}, Floats(q.scale), Floats(q.shift)};
+  if (q.dtype != KEEL_F32) {
+    r.end.zero = static_cast<int32_t>(q.zero);
+    r.end.low = (q.dtype == KEEL_U8 ? 0.0F : -128.0F) - q.zero;
+    r.end.high = r.end.low + 255;
+  }
+  if (q.relu) r.end.low = std::max(r.end.low, 0.0F);
+  return r;
+}
+
 // The convolution without its operands' buffers.
 struct IntegerConv {
   Conv s;
   Geometry g;
-  ConvZeros zeros;
+  IntegerWeights weights;
   Layout bias;
   dnnl::primitive_attr attr;
   Forward::primitive_desc d;
@@ -40,7 +55,7 @@ struct IntegerConv {
 dnnl::primitive_attr Attr(const IntegerConv& c, const Quantised& q) {
   dnnl::primitive_attr attr = UserScratch();
   if (q.dtype != KEEL_I32) attr.set_scales_mask(DNNL_ARG_WEIGHTS, c.s.groups > 1 ? 3 : 1);
-  if (c.zeros.x != 0) attr.set_zero_points_mask(DNNL_ARG_SRC, 0);
+  if (c.weights.x_zero != 0) attr.set_zero_points_mask(DNNL_ARG_SRC, 0);
   dnnl::post_ops ops;
   Finish(q, &ops);
   attr.set_post_ops(ops);
@@ -48,10 +63,7 @@ dnnl::primitive_attr Attr(const IntegerConv& c, const Quantised& q) {
 }
 
 bool Describe(Builder& b, const BodyNode& node, const Quantised& q, IntegerConv* c) {
-  const keel_tensor x = node.node.In(0), w = node.node.In(1), y = node.node.Out(0);
-  c->s = ReadConv(node.node, x, w, y);
-  c->g = Describe(c->s);
-  if (!c->g.fits || !ServesIntegers(node.node, &c->zeros)) return false;
+  if (!ServesOneDnn(c->weights)) return false;
   if (q.dtype != KEEL_I32 && Any(q.shift)) c->bias = Plain({c->s.o});
   c->attr = Attr(*c, q);
   c->d = Forward::primitive_desc(
@@ -64,9 +76,8 @@ bool Describe(Builder& b, const BodyNode& node, const Quantised& q, IntegerConv*
 int Weights(Builder& b, const BodyNode& node, const IntegerConv& c) {
   const Layout plain = Plain(c.g.w, dnnl::memory::data_type::s8);
   const auto make = [&](Bytes* own) -> const void* {
-    const std::vector<int8_t> all = SignedWeights(node.node, c.zeros);
-    *own = Allocate(all.size());
-    std::memcpy(own->get(), all.data(), all.size());
+    *own = Allocate(c.weights.w.size());
+    std::copy(c.weights.w.begin(), c.weights.w.end(), reinterpret_cast<int8_t*>(own->get()));
     return own->get();
   };
   const Layout wanted = c.d.weights_desc();
@@ -78,16 +89,40 @@ Arg Numbers(Builder& b, int id, const std::vector<float>& numbers) {
   return {id, Plain({n}), b.Constant(b.constants->Vector(numbers), numbers.size() * sizeof(float))};
 }
 
+// By the plugin's own loops.
+void EmitImages(Builder& b, const BodyNode& node, const Quantised& q, const IntegerConv& c) {
+  const uint64_t bytes = IntegerPanelBytes(c.s);
+  const Layout panels = Plain({static_cast<int64_t>(bytes)}, dnnl::memory::data_type::u8);
+  const void* packed = b.constants->Get(&node, panels, panels, [&](Bytes* own) {
+    *own = AllocateConstant(bytes);
+    PackIntegerPanels(c.s, c.weights.w, own->get());
+    return own->get();
+  });
+  const BodyValue& x = b.Value(node.in[0]);
+  const int from = b.BufferIn(node.in[0], ChannelsLast(c.g.x, TypeOf(x.dtype))),
+            to = b.ResultBuffer(q.out, ChannelsLast(c.g.y, TypeOf(q.dtype)));
+  auto own = std::make_unique<OwnLaunch>();
+  KeepIntegerImages(c.s, c.weights.x_zero, x.dtype == KEEL_I8, packed, ResultOf(q), &own->launch);
+  b.EmitOwn(std::move(own), {node.in[0]}, {q.out}, {from, to});
+}
+
 bool EmitConv(Builder& b, const BodyNode& node, const Quantised& q) {
   IntegerConv c;
-  if (!Describe(b, node, q, &c)) return false;
+  c.s = ReadConv(node.node, node.node.In(0), node.node.In(1), node.node.Out(0));
+  c.g = Describe(c.s);
+  if (!c.g.fits || !ServesIntegers(node.node)) return false;
+  c.weights = ReadIntegerWeights(node.node);
+  if (!Describe(b, node, q, &c)) {
+    EmitImages(b, node, q, c);
+    return true;
+  }
   std::vector<Arg> fixed = {{DNNL_ARG_WEIGHTS, c.d.weights_desc(), Weights(b, node, c)}};
   if (!c.bias.is_zero()) fixed.push_back(Numbers(b, DNNL_ARG_BIAS, Floats(q.shift)));
   if (q.dtype != KEEL_I32)
     fixed.push_back(Numbers(b, DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, Floats(q.scale)));
-  if (c.zeros.x != 0)
+  if (c.weights.x_zero != 0)
     fixed.push_back({DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, Plain({1}, dnnl::memory::data_type::s32),
-                     b.Constant(b.constants->Integer(c.zeros.x), sizeof(int32_t))});
+                     b.Constant(b.constants->Integer(c.weights.x_zero), sizeof(int32_t))});
   const Arg x = {DNNL_ARG_SRC, c.d.src_desc(), b.BufferIn(node.in[0], c.d.src_desc())},
             y = {DNNL_ARG_DST, c.d.dst_desc(), b.ResultBuffer(q.out, c.d.dst_desc())};
   const auto emit = [&](const Forward::primitive_desc& d, const Arg& from, const Arg& to) {
