@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "plugins/cpu/matmul/int8.h"
 #include "plugins/cpu/parallel/parallel.h"
 #include "plugins/cpu/regions/body.h"
 

@@ -3,6 +3,7 @@
 
 #include "plugins/cpu/conv/conv.h"
 #include "plugins/cpu/conv/integer_loops.h"
+#include "plugins/cpu/matmul/int8.h"
 
 namespace keel_cpu {
 
@@ -19,14 +20,10 @@ IntegerWeights ReadIntegerWeights(const Node& node);
 bool ServesOneDnn(const IntegerWeights& weights);
 
 // integer_images.cc: the convolution on channels-last images, up to the quantisation of its result.
-struct IntegerResult {
-  IntegerEnd end;
-  std::vector<float> scale, shift;  // per output channel
-};
 uint64_t IntegerPanelBytes(const Conv& s);
 void PackIntegerPanels(const Conv& s, const std::vector<int16_t>& w, char* to);
 // `panels`, packed by the function above, outlives the launch.
-void KeepIntegerImages(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, IntegerResult result,
+void KeepIntegerImages(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
                        keel_launch* launch);
 
 }  // namespace keel_cpu

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "plugins/cpu/conv/integer.h"
-#include "plugins/cpu/matmul/int8.h"
 #include "plugins/cpu/onednn/onednn.h"
 
 namespace keel_cpu {
@@ -18,7 +17,7 @@ struct Images {
   int32_t zero = 0;  // of x
   bool is_signed = false;
   const char* panels = nullptr;
-  IntegerResult result;
+  Int8Result result;
   const IntegerLoopTable* loops = &IntegerLoops();
   const Int8Kernel* product = &Int16Loops();
   int64_t block = 0, parts = 1;  // results per block; parts of a group's channels, which do not share cells
@@ -103,12 +102,11 @@ void Gather(const Images& m, const char* x, int64_t result, int64_t g, int16_t* 
   });
 }
 
-void Finish(const Images& m, const int32_t* sums, int64_t n, int64_t result, int64_t channel, char* y) {
-  IntegerEnd end = m.result.end;
-  end.scale = m.result.scale.data() + channel;
-  end.shift = m.result.shift.data() + channel;
-  const auto at = static_cast<uint64_t>(result * m.s.o + channel);
-  m.loops->finish(sums, n, end, y + at * keel_bytes(end.dtype, 1));
+// Sums of the channels [channel, channel + n) of results from `first` on, `step` apart.
+void Finish(const Images& m, const int32_t* sums, int64_t step, int64_t n, int64_t first, int64_t count,
+            int64_t channel, char* y) {
+  const auto at = static_cast<uint64_t>(first * m.s.o + channel);
+  m.product->finish(sums, step, count, n, m.result, channel, y + at * m.result.Bytes(), m.s.o);
 }
 
 // The memory that a thread needs for a block.
@@ -142,8 +140,7 @@ void RunPart(const keel_call* call, const Images& m, int64_t unit, const Workspa
                         own.columns);
   }
   const int64_t channel = begin * m.Panel(), channels = std::min(end * m.Panel(), of) - channel;
-  for (int64_t i = 0; i < n; i++)
-    Finish(m, sums + i * own.columns, channels, first + i, g * of + channel, Out<char>(call, 0));
+  Finish(m, sums, own.columns, channels, first, n, g * of + channel, Out<char>(call, 0));
 }
 
 void RunDepthwise(const keel_call* call, const Images& m, int64_t result, int32_t* sums) {
@@ -156,7 +153,7 @@ void RunDepthwise(const keel_call* call, const Images& m, int64_t result, int32_
     for (int64_t i = 0; at >= 0 && i < n; i++)
       m.loops->accumulate(x + (at + i * step) * c, m.is_signed, m.zero, w + (cell + i) * c, c, sums);
   });
-  Finish(m, sums, c, result, 0, Out<char>(call, 0));
+  Finish(m, sums, c, c, result, 1, 0, Out<char>(call, 0));
 }
 
 keel_rc RunImages(const keel_call* call) {
@@ -216,7 +213,7 @@ void PackIntegerPanels(const Conv& s, const std::vector<int16_t>& w, char* to) {
   }
 }
 
-void KeepIntegerImages(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, IntegerResult result,
+void KeepIntegerImages(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
                        keel_launch* launch) {
   Images m = {s, x_zero, x_signed, static_cast<const char*>(panels), std::move(result)};
   m.pointwise = m.IsPointwise();

@@ -28,6 +28,7 @@ struct Int8Matmul {
   bool zero_per_row = false, zero_per_column = false;
   int64_t a_rows = 0;  // of all matrices of a
   Bytes panels, sums;  // of a constant b
+  Int8Result result;
 
   int64_t AShift() const { return kernel->bytes && a_signed ? 128 : 0; }
   int64_t BShift() const { return kernel->bytes && !b_signed ? -128 : 0; }
@@ -97,6 +98,16 @@ Columns PackAll(const keel_call* call, const Int8Matmul& w, char* panels, int32_
   return {panels, sums};
 }
 
+// The sums of the columns of b less its zero points.
+const int32_t* LessZeros(const Int8Matmul& w, const int32_t* sums, const int32_t* zeros, int32_t* to) {
+  for (int64_t i = 0; i < w.s.b_matrices; i++)
+    for (int64_t j = 0; j < w.s.n; j++)
+      to[i * w.s.n + j] =
+          static_cast<int32_t>(static_cast<uint32_t>(sums[i * w.s.n + j]) -
+                               static_cast<uint32_t>(w.s.k) * static_cast<uint32_t>(zeros[j]));
+  return to;
+}
+
 keel_rc RunInt8(const keel_call* call) {
   const Int8Matmul& w = State<Int8Matmul>(call);
   const MatmulShape& s = w.s;
@@ -114,31 +125,36 @@ keel_rc RunInt8(const keel_call* call) {
   const bool has_b_zero = std::any_of(b_zeros, b_zeros + s.n, [](int32_t z) { return z != 0; });
   int32_t* a_sums = has_b_zero ? ints(at.a_sums) : nullptr;
   const char* a = Left(call, w, scratch + at.left, a_sums);
-  const Columns b = PackAll(call, w, scratch + at.panels, ints(at.column_sums));
-  for (int64_t i = 0; i < s.b_matrices * s.n; i++)
-    b_sums[i] = static_cast<int32_t>(static_cast<uint32_t>(b.sums[i]) -
-                                     static_cast<uint32_t>(s.k) * static_cast<uint32_t>(b_zeros[i % s.n]));
+  Columns b = PackAll(call, w, scratch + at.panels, ints(at.column_sums));
+  if (has_b_zero) b.sums = LessZeros(w, b.sums, b_zeros, b_sums);
   const int64_t row = w.AsIs() ? s.k : w.RowBytes(), panels = w.Panels();
   const int64_t parts = (s.m + kBlock - 1) / kBlock;
-  int32_t* c = Out<int32_t>(call, 0);
-  ParallelFor(call, s.Batches() * parts * panels, std::min(s.m, kBlock) * s.k * w.kernel->panel / 64,
-              [&](int64_t begin, int64_t end) {
-                for (int64_t u = begin; u < end; u++) {
-                  const int64_t batch = u / panels / parts, p = u / parts % panels,
-                                first = u % parts * kBlock;
-                  s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* step) {
-                    const int64_t a_row = step[0] / s.k + first;
-                    const int64_t matrix = step[1] / (s.k * s.n), column = p * w.kernel->panel;
-                    const Int8Ends ends = {
-                        a_zeros + (w.zero_per_row ? a_row : 0), a_sums == nullptr ? nullptr : a_sums + a_row,
-                        w.zero_per_row ? 1 : 0, b_zeros + column, b_sums + matrix * s.n + column};
-                    w.kernel->multiply(a + a_row * row, row,
-                                       b.panels + (matrix * panels + p) * w.PanelBytes(), w.Groups(),
-                                       std::min(kBlock, s.m - first), std::min(w.kernel->panel, s.n - column),
-                                       ends, c + (batch * s.m + first) * s.n + column, s.n);
-                  });
-                }
-              });
+  char* c = Out<char>(call, 0);
+  const bool finishes = w.result.dtype != KEEL_I32;
+  ParallelFor(
+      call, s.Batches() * parts * panels, std::min(s.m, kBlock) * s.k * w.kernel->panel / 64,
+      [&](int64_t begin, int64_t end) {
+        const Bytes own = finishes ? Allocate(static_cast<size_t>(kBlock * w.kernel->panel) * 4) : nullptr;
+        auto* sums = reinterpret_cast<int32_t*>(own.get());
+        for (int64_t u = begin; u < end; u++) {
+          const int64_t batch = u / panels / parts, p = u / parts % panels, first = u % parts * kBlock;
+          s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* step) {
+            const int64_t a_row = step[0] / s.k + first;
+            const int64_t matrix = step[1] / (s.k * s.n), column = p * w.kernel->panel;
+            const int64_t rows = std::min(kBlock, s.m - first),
+                          columns = std::min(w.kernel->panel, s.n - column);
+            const Int8Ends ends = {a_zeros + (w.zero_per_row ? a_row : 0),
+                                   a_sums == nullptr ? nullptr : a_sums + a_row, w.zero_per_row ? 1 : 0,
+                                   b_zeros + column, b.sums + matrix * s.n + column};
+            char* to = c + static_cast<uint64_t>((batch * s.m + first) * s.n + column) * w.result.Bytes();
+            w.kernel->multiply(a + a_row * row, row, b.panels + (matrix * panels + p) * w.PanelBytes(),
+                               w.Groups(), rows, columns, ends,
+                               finishes ? sums : reinterpret_cast<int32_t*>(to),
+                               finishes ? w.kernel->panel : s.n);
+            if (finishes) w.kernel->finish(sums, w.kernel->panel, rows, columns, w.result, column, to, s.n);
+          });
+        }
+      });
   return Done(call);
 }
 
@@ -158,8 +174,25 @@ bool ServesColumns(const keel_tensor& zero, const keel_tensor& b) {
 }
 
 keel_rc PrepareInt8(const Node& node, keel_launch* launch) {
+  KeepInt8(node, {}, launch);
+  return KEEL_OK;
+}
+
+// Zero points of other shapes: the body of the op.
+bool Matches(const Node& node) {
+  return (!node.Has(kAZero) || ServesRows(node.In(kAZero), node.In(0))) &&
+         (!node.Has(kBZero) || ServesColumns(node.In(kBZero), node.In(1)));
+}
+
+constexpr keel_impl kImpls[] = {Impl("matmul_integer", "blocked loops of 8-bit integers",
+                                     Prepare<PrepareInt8>, 0, nullptr, 0, Match<Matches>)};
+
+}  // namespace
+
+void KeepInt8(const Node& node, Int8Result result, keel_launch* launch) {
   const keel_tensor a = node.In(0), b = node.In(1);
   Int8Matmul w;
+  w.result = std::move(result);
   w.s = ReadProduct(node, false, false);
   w.kernel = &Int8Loops();
   w.a_signed = TypeOf(a) == KEEL_I8;
@@ -177,19 +210,8 @@ keel_rc PrepareInt8(const Node& node, keel_launch* launch) {
     w.panels = std::move(packed);
   }
   const uint64_t bytes = Layout(w).bytes;
-  return Keep(launch, std::move(w), RunInt8, bytes);
+  Keep(launch, std::move(w), RunInt8, bytes);
 }
-
-// Zero points of other shapes: the body of the op.
-bool Matches(const Node& node) {
-  return (!node.Has(kAZero) || ServesRows(node.In(kAZero), node.In(0))) &&
-         (!node.Has(kBZero) || ServesColumns(node.In(kBZero), node.In(1)));
-}
-
-constexpr keel_impl kImpls[] = {Impl("matmul_integer", "blocked loops of 8-bit integers",
-                                     Prepare<PrepareInt8>, 0, nullptr, 0, Match<Matches>)};
-
-}  // namespace
 
 Impls Int8Impls() { return kImpls; }
 

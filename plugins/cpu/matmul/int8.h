@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "plugins/cpu/common.h"
+
 namespace keel_cpu {
 
 // c = sum - a_zero * b_sum - b_zero * a_sum: a_sum of a row of a, b_sum of a column of b less its zero
@@ -15,6 +17,16 @@ struct Int8Ends {
   const int32_t *a_zero, *a_sum;  // of the first row
   int64_t a_step;
   const int32_t *b_zero, *b_sum;  // of the first column of the panel
+};
+
+// What follows a sum: sum * scale + shift, at least `low` and at most `high`. An 8-bit result is rounded, to
+// even in the middle, and `zero` is added; the bounds keep it in its dtype's range.
+struct Int8Result {
+  keel_dt dtype = KEEL_I32;  // i32: the sum itself
+  float low = 0, high = 0;
+  int32_t zero = 0;
+  std::vector<float> scale, shift;  // per column
+  uint64_t Bytes() const { return keel_bytes(dtype, 1); }
 };
 
 struct Int8Kernel {
@@ -28,10 +40,16 @@ struct Int8Kernel {
   // Writes `columns` columns of m rows of c, `step` apart; the rows of a are `row` bytes apart.
   void (*multiply)(const void* a, int64_t row, const void* panel, int64_t groups, int64_t m, int64_t columns,
                    const Int8Ends& ends, int32_t* c, int64_t step);
+  // Rows of sums, `step` apart, to rows of results, `to_step` apart; `first`: the column of the first.
+  void (*finish)(const int32_t* sums, int64_t step, int64_t m, int64_t columns, const Int8Result& result,
+                 int64_t first, void* to, int64_t to_step);
 };
 
 // The best for the class of processor that code is selected for; and the best in pairs of 16-bit integers.
 const Int8Kernel& Int8Loops();
 const Int8Kernel& Int16Loops();
+
+// Prepares a matmul_integer whose sums become such results.
+void KeepInt8(const Node& node, Int8Result result, keel_launch* launch);
 
 }  // namespace keel_cpu

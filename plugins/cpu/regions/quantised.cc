@@ -9,16 +9,21 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// The numbers of a constant of f32 or i32: one, or one for each channel of images of these dims.
-bool Read(const BodyValue& v, const Dims& dims, size_t channels, Numbers* to) {
+// The dim of a result that has a scale for each index.
+struct Channels {
+  size_t count = 1, axis = 0;
+};
+
+// The numbers of a constant of f32 or i32: one, or one for each channel of a value of these dims.
+bool Read(const BodyValue& v, const Dims& dims, const Channels& channels, Numbers* to) {
   if (v.data == nullptr || (v.dtype != KEEL_F32 && v.dtype != KEEL_I32)) return false;
   const auto n = static_cast<size_t>(v.Count());
   const size_t shift = dims.size() - std::min(dims.size(), v.dims.size());
-  if ((n != 1 && n != channels) || v.dims.size() > dims.size()) return false;
+  if ((n != 1 && n != channels.count) || v.dims.size() > dims.size()) return false;
   for (size_t d = 0; d < v.dims.size(); d++)
-    if (v.dims[d] != 1 && d + shift != 1) return false;
+    if (v.dims[d] != 1 && d + shift != channels.axis) return false;
   to->clear();
-  for (size_t i = 0; i < channels; i++) {
+  for (size_t i = 0; i < channels.count; i++) {
     const size_t at = n == 1 ? 0 : i;
     to->push_back(v.dtype == KEEL_F32 ? static_cast<double>(static_cast<const float*>(v.data)[at])
                                       : static_cast<const int32_t*>(v.data)[at]);
@@ -27,7 +32,7 @@ bool Read(const BodyValue& v, const Dims& dims, size_t channels, Numbers* to) {
 }
 bool Scalar(const Body& body, uint32_t v, double* to) {
   Numbers all;
-  if (!Read(body.values[v], {}, 1, &all)) return false;
+  if (!Read(body.values[v], {}, {}, &all)) return false;
   *to = all[0];
   return true;
 }
@@ -35,10 +40,10 @@ bool Scalar(const Body& body, uint32_t v, double* to) {
 // Reads the nodes after a sum, one by one.
 class Chain {
  public:
-  Chain(const Body& body, uint32_t sum, size_t channels)
+  Chain(const Body& body, uint32_t sum, const Channels& channels)
       : body_(body), dims_(body.values[sum].dims), channels_(channels) {
-    made.scale.assign(channels, 1);
-    made.shift.assign(channels, 0);
+    made.scale.assign(channels.count, 1);
+    made.shift.assign(channels.count, 0);
     made.out = sum;
     stage_ = (made.dtype = body.values[sum].dtype) == KEEL_I32 ? kSum : kReal;
   }
@@ -76,7 +81,7 @@ class Chain {
     if (adds ? made.relu || (n.op == "sub" && !first)
              : stage_ == kSum || (n.op != "mul" && (n.op != "div" || !first)))
       return false;
-    for (size_t i = 0; i < channels_; i++) {
+    for (size_t i = 0; i < channels_.count; i++) {
       const double by = n.op == "mul" ? c[i] : n.op == "div" ? 1 / c[i] : 1;
       if (!(std::fabs(c[i]) < 1e20) || !(std::fabs(by) < 1e20) || (made.relu && !(by > 0))) return false;
       if (adds) made.shift[i] += n.op == "sub" ? -c[i] : c[i];
@@ -107,14 +112,19 @@ class Chain {
 
   const Body& body_;
   const Dims& dims_;
-  size_t channels_;
+  Channels channels_;
   Stage stage_ = kSum;
   bool shifted_sum_ = false;  // a bias was added to the integers
   keel_dt kept_ = KEEL_U8;
 };
 
-size_t ChannelsOf(const Body& body, const BodyNode& anchor) {
-  return anchor.op == "conv_integer" ? static_cast<size_t>(body.values[anchor.out[0]].dims[1]) : 1;
+bool IsProduct(const BodyNode& n) { return n.op == "matmul_integer"; }
+
+Channels ChannelsOf(const Body& body, const BodyNode& anchor) {
+  const Dims& dims = body.values[anchor.out[0]].dims;
+  if (anchor.op == "add") return {};
+  const size_t axis = IsProduct(anchor) ? dims.size() - 1 : 1;
+  return {static_cast<size_t>(std::max<int64_t>(dims[axis], 0)), axis};
 }
 
 const BodyNode* MadeBy(const Body& body, uint32_t v, const char* op) {
@@ -156,7 +166,7 @@ Dequantised ReadDequantised(const Body& body, uint32_t value) {
 bool FindQuantised(const Body& body, uint32_t anchor, const std::vector<bool>& taken, Group* group) {
   const BodyNode& a = body.nodes[anchor];
   const bool sum = a.op == "add" && body.values[a.out[0]].dtype == KEEL_F32;
-  if (a.op != "conv_integer" && !sum) return false;
+  if (a.op != "conv_integer" && !IsProduct(a) && !sum) return false;
   *group = {anchor, {}, {}};
   for (size_t i = 0; sum && i < 2; i++) {
     const Dequantised d = ReadDequantised(body, a.in[i]);
@@ -174,6 +184,14 @@ bool FindQuantised(const Body& body, uint32_t anchor, const std::vector<bool>& t
     if (chain.Ends()) group->nodes = nodes;
   }
   return !sum || chain.Done();
+}
+
+bool IsQuantisedProduct(const Body& body) {
+  Group group;
+  return !body.nodes.empty() && IsProduct(body.nodes[0]) &&
+         body.values[body.nodes[0].in[1]].data != nullptr &&
+         FindQuantised(body, 0, std::vector<bool>(body.nodes.size()), &group) && !group.nodes.empty() &&
+         group.nodes.size() + 1 == body.nodes.size();
 }
 
 Quantised ReadQuantised(const Body& body, const Group& group) {

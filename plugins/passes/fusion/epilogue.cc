@@ -14,17 +14,22 @@ namespace {
 
 constexpr size_t kLongest = 16;
 
-bool is_root(std::string_view op) { return op == "matmul" || op == "conv" || op == "conv_grad_x"; }
+bool is_integer_root(std::string_view op) { return op == "matmul_integer"; }
+bool is_root(std::string_view op) {
+  return op == "matmul" || op == "conv" || op == "conv_grad_x" || is_integer_root(op);
+}
 
-bool extends(const Edit& e, keel_value v, NodeId n) {
-  return (is_binary(e, n) || (is_unary(e, n) && e.in(n, 0) == v)) && e.same_type(v, e.out(n));
+// casts: whether n may have another dtype.
+bool extends(const Edit& e, keel_value v, NodeId n, bool casts) {
+  const bool kept = e.same_type(v, e.out(n)) || (casts && e.type(v).dims == e.type(e.out(n)).dims);
+  return kept && (is_binary(e, n) || (is_unary(e, n) && e.in(n, 0) == v));
 }
 
 std::vector<NodeId> chain_from(const Edit& e, NodeId root) {
   std::vector<NodeId> chain = {root};
   for (keel_value v = e.out(root); chain.size() < kLongest && e.single_use(v); v = e.out(chain.back())) {
     const NodeId next = e.users(v)[0];
-    if (!extends(e, v, next)) break;
+    if (!extends(e, v, next, is_integer_root(e.op(root)))) break;
     chain.push_back(next);
   }
   return chain;

@@ -1,4 +1,5 @@
-// conv_integer.cc: the groups of quantised.h as oneDNN primitives, or convolutions by conv/integer_images.cc.
+// integers.cc: the groups of quantised.h as oneDNN primitives, or by conv/integer_images.cc and
+// matmul/int8.cc.
 //
 // Scales of both operands and of the result are one scale per channel; a zero point of the result is added
 // after its own rounding, as the graph does. Images are channels last.
@@ -29,16 +30,15 @@ void Finish(const Quantised& q, dnnl::post_ops* ops) {
   ops->append_eltwise(algorithm::eltwise_linear, 1, q.zero);
 }
 
-IntegerResult ResultOf(const Quantised& q) {
+Int8Result ResultOf(const Quantised& q) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  IntegerResult r = {
-      {.dtype = q.dtype, .low = -kInfinity, .high = kInfinity}, Floats(q.scale), Floats(q.shift)};
+  Int8Result r = {q.dtype, -kInfinity, kInfinity, 0, Floats(q.scale), Floats(q.shift)};
   if (q.dtype != KEEL_F32) {
-    r.end.zero = static_cast<int32_t>(q.zero);
-    r.end.low = (q.dtype == KEEL_U8 ? 0.0F : -128.0F) - q.zero;
-    r.end.high = r.end.low + 255;
+    r.zero = static_cast<int32_t>(q.zero);
+    r.low = (q.dtype == KEEL_U8 ? 0.0F : -128.0F) - q.zero;
+    r.high = r.low + 255;
   }
-  if (q.relu) r.end.low = std::max(r.end.low, 0.0F);
+  if (q.relu) r.low = std::max(r.low, 0.0F);
   return r;
 }
 
@@ -171,13 +171,33 @@ bool EmitSum(Builder& b, const BodyNode& node, const Quantised& q) {
   return true;
 }
 
+// A product by matmul/int8.cc.
+bool EmitProduct(Builder& b, const BodyNode& node, const Quantised& q) {
+  if (node.node.In(1).data == nullptr || q.dtype == KEEL_I32) return false;
+  auto own = std::make_unique<OwnLaunch>();
+  KeepInt8(node.node, ResultOf(q), &own->launch);
+  std::vector<int> buffers;
+  for (uint32_t v : node.in) buffers.push_back(v == kNone ? -1 : b.BufferIn(v, b.PlainOf(v)));
+  buffers.push_back(b.ResultBuffer(q.out, b.PlainOf(q.out)));
+  b.EmitOwn(std::move(own), node.in, {q.out}, std::move(buffers));
+  return true;
+}
+
+struct Row {
+  const char* anchor;
+  bool (*emit)(Builder& b, const BodyNode& anchor, const Quantised& q);
+};
+constexpr Row kRows[] = {{"conv_integer", EmitConv}, {"matmul_integer", EmitProduct}, {"add", EmitSum}};
+
 }  // namespace
 
 bool EmitQuantised(Builder& b, const Group& group) {
   const BodyNode& anchor = b.body.nodes[group.anchor];
   const Quantised q = ReadQuantised(b.body, group);
   try {
-    return anchor.op == "conv_integer" ? EmitConv(b, anchor, q) : EmitSum(b, anchor, q);
+    for (const Row& row : kRows)
+      if (anchor.op == row.anchor) return row.emit(b, anchor, q);
+    return false;
   } catch (const dnnl::error&) {
     return false;
   }
