@@ -104,7 +104,23 @@ def joined():
     return net.model(net.conv(both, 32, 8, 3, 2.2, zero=40)[0])
 
 
-NETS = {"chain": chain, "chain of i8": functools.partial(chain, np.int8), "no image": functools.partial(chain, batch=0),
+def layers(dims=(2, 5, 70), dtype=np.uint8):
+    """Products with a bias, relu and quantisation after them, and one that stays in floats; the last has a residual."""
+    net = Net(list(dims), dtype=dtype)
+    width = dims[-1]
+
+    def product(x, outs):
+        bias = net.constant(net.rng.normal(size=outs).astype(F))
+        return net.node("Add", net.node("MatMul", net.floats(x), net.weights(width, outs, axis=1)), bias)
+
+    a = net.quantised(net.node("Relu", product(net.input, width)), 0.3, 0)
+    b = net.quantised(product(a, width), 0.9, 121 if dtype == np.uint8 else -3)
+    c = product(b, width)
+    return net.model(a[0], b[0], c, net.node("Add", c, net.floats(a)), net.node("Erf", product(b, 33)))
+
+
+NETS = {"layers": layers, "layers of i8": functools.partial(layers, dtype=np.int8), "a row": functools.partial(layers, (1, 64)),
+        "no row": functools.partial(layers, (3, 0, 70)), "many rows": functools.partial(layers, (2, 130, 9)), "chain": chain, "chain of i8": functools.partial(chain, np.int8), "no image": functools.partial(chain, batch=0),
         "residual": residual, "residual without relu": functools.partial(residual, relu=False),
         "residual with an odd zero point of i8": functools.partial(residual, -3, False, np.int8), "pooled": pooled,
         "floats after": floats_after, "one dim": functools.partial(floats_after, (2, 4, 11)),
@@ -133,14 +149,14 @@ def test_nets(context, device, name):
     assert_close(run_model(context, "reference", model, fed(model), level=0), run_model(context, device, model, fed(model)))
 
 
-@pytest.mark.parametrize("name", ["chain of i8", "residual", "pooled"])
+@pytest.mark.parametrize("name", ["chain of i8", "residual", "pooled", "layers", "many rows"])
 def test_nets_beside_onnxruntime(context, name):
     model = NETS[name]()
     assert_close(onnxruntime_run(model, fed(model), optimised=False), run_model(context, "cpu", model, fed(model)))
 
 
 @pytest.mark.parametrize("threads", [1, 5])
-@pytest.mark.parametrize("name", ["chain", "residual", "pooled"])
+@pytest.mark.parametrize("name", ["chain", "residual", "pooled", "many rows"])
 def test_the_same_bits_for_any_number_of_threads(name, threads):
     model = NETS[name]()
     for a, b in zip(*(run_model(keel_abi.Context(threads=n), "cpu", model, fed(model)) for n in (2, threads))):
@@ -155,6 +171,14 @@ def test_one_launch_from_image_to_image(context, tmp_path, name, launches):
     plan = context.import_file(path).session("cpu").prepare()
     impls = [launch["impl"] for launch in plan.report(*fed(NETS[name]()))["launches"]]
     assert impls.count("oneDNN region") == 1 and len(impls) <= launches, impls
+
+
+def test_a_product_and_its_quantisation_are_one_launch(context, tmp_path):
+    path = tmp_path / "net.onnx"
+    onnx.save(layers(), path)
+    plan = context.import_file(path).session("cpu").prepare()
+    impls = [launch["impl"] for launch in plan.report(*fed(layers()))["launches"]]
+    assert impls.count("oneDNN region") == 4 and "blocked loops of 8-bit integers" not in impls and len(impls) <= 8, impls
 
 
 def test_each_class_of_processor():
