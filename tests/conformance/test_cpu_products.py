@@ -37,12 +37,23 @@ entry main = @main (a, b, s) -> (_)
 '''
     session = context.parse(text).session("cpu")
     close(np.array(session.prepare().run(a, b, shift)[0]), np.maximum(want + shift, 0), k)
-for k, n in ((1, 512), (7, 330), (130, 403), (1027, 99), (2051, 101)):
-    # small products are those of the own loops: one row by b in place, and by b packed as a constant, have the same bits
-    a, b = draw(1, k), draw(k, n)
-    known = f'const b: f32[{{k}}, {{n}}] = hex"{{b.tobytes().hex()}}"'
-    text = f'keel 1\\n{{known}}\\nfn @main(a: f32[1, {{k}}]) -> f32[1, {{n}}] {{{{\\n  return matmul(a, b)\\n}}}}\\nentry main = @main (a) -> (_)\\n'
-    np.testing.assert_array_equal(np.array(context.parse(text).session("cpu").prepare().run(a)[0]), context.apply("cpu", "matmul", a, b))
+contexts = [keel_abi.Context(threads=n) for n in (1, 2, 5)]
+for m, k, n in ((1, 9, 3000), (2, 1, 2500), (5, 67, 1301), (8, 200, 1025), (9, 40, 700)):
+    # a few rows by b in place, by blocks of columns; the sums do not depend on the threads
+    a, b = draw(m, k), draw(k, n)
+    want = a.astype(np.float64) @ b
+    for ta in (0, 1):
+        made = [each.apply("cpu", "matmul", a.T.copy() if ta else a, b, ta=bool(ta)) for each in contexts]
+        close(made[0], want, k)
+        for other in made[1:]:
+            np.testing.assert_array_equal(made[0], other)
+    half = [x.astype(np.float16) for x in (a, b)]
+    exact = half[0].astype(np.float64) @ half[1].astype(np.float64)
+    np.testing.assert_allclose(context.apply("cpu", "matmul", *half).astype(np.float64), exact, rtol=2e-3, atol=2e-3 * k ** 0.5)
+    whole = [np.round(x * 1e4).astype(np.int16) for x in (a, b)]
+    np.testing.assert_array_equal(context.apply("cpu", "matmul", *whole), (whole[0].astype("i8") @ whole[1].astype("i8")).astype(np.int16))
+a, b = draw(3, 4, 40), draw(3, 40, 1100)
+close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 40)
 a, b = draw(6, 5, 90, 70), draw(5, 70, 110)
 close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 70)
 for kind in ("i4", "u4", "i8", "f4", "f8"):

@@ -25,11 +25,12 @@ struct MatmulOp {
   // c[m, columns of panel p] = a[m, k] * panel, whose rows are `step` elements apart; c is row-major [m, n].
   void (*multiply)(Matrix a, const void* panel, int64_t step, int64_t m, int64_t n, int64_t k, int64_t p,
                    void* c);
-  // c = a * b for a of one row and kTogether panels of b, read in place; with the same bits as `multiply`.
-  // null: no faster than panel by panel.
-  void (*row)(Matrix a, const void* b, int64_t step, int64_t k, void* c);
+  // The same for a few rows of a and `columns` columns of b, which is read in place, row by row: panels of b
+  // touch a page for each of its rows. work: (m + kStreamRows) * columns elements of a panel.
+  void (*stream)(Matrix a, const void* b, int64_t step, int64_t m, int64_t columns, int64_t n, int64_t k,
+                 void* work, void* c);
 };
-inline constexpr int64_t kTogether = 3;
+inline constexpr int64_t kStreamRows = 8;
 struct MatmulTable {
   const MatmulOp* dtypes;
   int n;

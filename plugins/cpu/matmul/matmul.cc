@@ -44,15 +44,19 @@ MatmulShape ReadMatmul(const Node& node) { return ReadProduct(node, node.Flag("t
 
 namespace {
 
-// With at most so many rows, panels are read from b directly: packing would take longer than it saves.
-constexpr int64_t kFewRows = 64;
+// With at most so many rows, b is read in place, since packing would take longer than it saves: row by row,
+// or panel by panel. A panel touches a page for each row of a large b, so with many rows only a small one.
+constexpr int64_t kStreamedRows = 8, kFewRows = 32, kFewRowsOfSmall = 64;
+constexpr int64_t kSmall = 1 << 20;  // bytes
+constexpr int64_t kStreamed = 8192;  // numbers of a block of columns, which stay in the first-level cache
 
 struct OwnMatmul {
   MatmulShape s;
   const MatmulOp* op;
-  Bytes constant;      // the packed panels of a constant b
-  bool as_is = false;  // full panels are not packed
-  int64_t left = 0;    // elements of a, if they are converted to those of panels
+  Bytes constant;        // the packed panels of a constant b
+  bool streams = false;  // b is read row by row
+  bool as_is = false;    // full panels are not packed
+  int64_t left = 0;      // elements of a, if they are converted to those of panels
 
   int64_t Panels() const { return (s.n + op->panel - 1) / op->panel; }
   int64_t PanelBytes() const {
@@ -96,16 +100,24 @@ void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t en
     w.op->multiply(x, w.constant.get() + p * bytes, w.op->panel, s.m, s.n, s.k, p, c);
 }
 
-// One row by panels [begin, end) of b, as far as they are whole; returns the first of the others.
-int64_t MultiplyInPlace(const OwnMatmul& w, const keel_call* call, int64_t begin, int64_t end) {
+// A few rows by b in place, by blocks of columns.
+keel_rc RunStream(const keel_call* call, const OwnMatmul& w, const char* a) {
   const MatmulShape& s = w.s;
-  if (w.op->row == nullptr) return begin;
-  const Matrix x = {In<char>(call, 0), s.ta ? 1 : s.k, s.ta ? s.m : 1};
-  for (; begin + kTogether <= end && w.AsIs(begin + kTogether - 1); begin += kTogether) {
-    const int64_t at = begin * w.op->panel * w.op->size;
-    w.op->row(x, In<char>(call, 1) + at, s.n, s.k, Out<char>(call, 0) + at);
-  }
-  return begin;
+  const int64_t most = kStreamed / (s.m + kStreamRows) / 64 * 64, blocks = (s.n + most - 1) / most;
+  ParallelFor(
+      call, s.Batches() * blocks, s.m * s.k * std::min(most, s.n) / 16, [&](int64_t begin, int64_t end) {
+        const Bytes work = Allocate(static_cast<size_t>((s.m + kStreamRows) * most * w.op->packed_size));
+        for (int64_t u = begin; u < end; u++) {
+          const int64_t batch = u / blocks, first = u % blocks * most;
+          s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
+            const Matrix x = {a + at[0] * w.op->packed_size, s.ta ? 1 : s.k, s.ta ? s.m : 1};
+            w.op->stream(x, In<char>(call, 1) + (at[1] + first) * w.op->size, s.n, s.m,
+                         std::min(most, s.n - first), s.n, s.k, work.get(),
+                         Out<char>(call, 0) + (batch * s.m * s.n + first) * w.op->size);
+          });
+        }
+      });
+  return Done(call);
 }
 
 keel_rc RunOwn(const keel_call* call) {
@@ -113,6 +125,7 @@ keel_rc RunOwn(const keel_call* call) {
   const MatmulShape& s = w.s;
   if (call->count == 0) return KEEL_OK;
   const char* a = Left(call, w);
+  if (w.streams) return RunStream(call, w, a);
   char* c = Out<char>(call, 0);
   const int64_t panels = w.Panels(), panel_bytes = w.PanelBytes(), size = w.op->size;
   const int64_t left_size = w.op->packed_size;  // that of a panel, converted or not
@@ -120,8 +133,7 @@ keel_rc RunOwn(const keel_call* call) {
   if (packed == nullptr) {
     char* to = static_cast<char*>(call->scratch) + w.LeftBytes();
     ParallelFor(call, s.b_matrices * panels, s.k * w.op->panel / 4, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; p++)
-        if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), p, to);
+      for (int64_t p = begin; p < end; p++) w.PackOne(In<char>(call, 1), p, to);
     });
     packed = to;
   }
@@ -132,7 +144,6 @@ keel_rc RunOwn(const keel_call* call) {
   const int64_t parts = (s.m + kRows - 1) / kRows, units = s.Batches() * parts * panels;
   ParallelFor(call, units, std::min(s.m, kRows) * s.k * w.op->panel / 16, [&](int64_t begin, int64_t end) {
     if (units == panels && packed == w.constant.get()) return MultiplyPanels(w, a, begin, end, c);
-    if (units == panels && s.m == 1 && w.as_is) begin = MultiplyInPlace(w, call, begin, end);
     for (int64_t u = begin; u < end; u++) {
       const int64_t batch = u / panels / parts, p = rows_outside ? u % panels : u / parts % panels;
       const int64_t first = (rows_outside ? u / panels % parts : u % parts) * kRows;
@@ -160,10 +171,15 @@ keel_rc PrepareLoops(keel_dt dtype, const MatmulShape& s, const void* b, keel_la
   if (w.op == nullptr) Throw(KEEL_UNIMPLEMENTED, "matmul has no CPU loop for this dtype");
   const int64_t panels = s.b_matrices * w.Panels();
   const uint64_t bytes = static_cast<uint64_t>(panels * w.PanelBytes());
-  w.as_is = b == nullptr && w.op->as_is && !s.tb && s.m <= kFewRows;
+  const bool in_place = b == nullptr && !s.tb;
+  w.streams = in_place && s.m <= kStreamedRows;
+  w.as_is = in_place && w.op->as_is && s.m <= (w.MatrixBytes() <= kSmall ? kFewRowsOfSmall : kFewRows);
   if (w.op->widen != nullptr) w.left = LeftCount(s);
   const uint64_t left = w.LeftBytes();
-  if (b == nullptr) return Keep(launch, std::move(w), RunOwn, left + bytes);
+  if (b == nullptr) {
+    const uint64_t scratch = left + (w.streams ? 0 : bytes);
+    return Keep(launch, std::move(w), RunOwn, scratch);
+  }
   w.constant = AllocateConstant(bytes);
   for (int64_t p = 0; p < panels; p++) w.PackOne(static_cast<const char*>(b), p, w.constant.get());
   return Keep(launch, std::move(w), RunOwn, left);
