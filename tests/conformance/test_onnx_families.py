@@ -3,7 +3,9 @@ products, training, contrib. Oracle: ONNX Runtime, or onnx.reference where it la
 node tests leave out. Then what is refused, with the words of the message.
 """
 import numpy as np
+import onnx
 import pytest
+from keel_abi import KeelError
 from onnx import TensorProto, helper, numpy_helper
 from onnx_cases import DEVICES, assert_refused, assert_similar, onnxruntime_run, run_model
 
@@ -194,6 +196,57 @@ def test_branches_that_read_one_constant(context, device):
     for attribute in model.graph.node[2].attribute:
         attribute.g.node[0].input[1] = "zero"
     agrees(context, device, model, [np.array([1, 2, 3], F)])
+
+
+def chosen_by_a_rate(sizes=(6,)):
+    """One branch fits six numbers, the other eight; a parameter decides, or the size itself if the rate is none."""
+    branch = lambda n: helper.make_graph([helper.make_node("Reshape", ["x", f"rows of {n}"], [f"y{n}"])], f"b{n}", [],  # noqa: E731
+                                         [value(f"y{n}", TensorProto.FLOAT, [2, n])])
+    nodes = [helper.make_node("Equal", ["rate", "eight"], ["p"]), helper.make_node("If", ["p"], ["y"], then_branch=branch(4), else_branch=branch(3))]
+    graph = helper.make_graph(nodes, "g", [value("x", TensorProto.FLOAT, sizes), value("rate", TensorProto.INT64, [])],
+                              [helper.make_empty_tensor_value_info("y")],
+                              [numpy_helper.from_array(np.array([2, n], L), f"rows of {n}") for n in (3, 4)] +
+                              [numpy_helper.from_array(np.array(8, L), "eight")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 10
+    return model
+
+
+@pytest.mark.parametrize("rate, size", [(8, 8), (6, 6)])
+def test_the_value_that_rules_out_a_branch_which_does_not_fit_is_demanded(context, tmp_path, rate, size):
+    path, x, r = tmp_path / "m.onnx", normal(size), np.array(rate, L)
+    model = chosen_by_a_rate([size])
+    onnx.save(model, path)
+    with pytest.raises(KeelError) as caught:
+        context.import_file(path)
+    assert caught.value.code == "PRECONDITION" and "'rate': i64[]" in caught.value.message, caught.value.message
+    got = context.import_file(path, fixed={"rate": r}).session("cpu").prepare().run(x)
+    assert_similar(onnxruntime_run(model, [x, r], optimised=False), got, 0, 0)
+
+
+def test_a_branch_which_does_not_fit_is_invalid_where_data_decide(context):
+    model = chosen_by_a_rate()
+    model.graph.node.insert(0, helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0))
+    model.graph.node.insert(1, helper.make_node("Cast", ["sum"], ["whole"], to=TensorProto.INT64))
+    model.graph.node[2].input[0] = "whole"
+    assert_refused(context, model, [normal(6), L(8)], "INVALID", ["reshape", "[2, 4]"])
+
+
+def test_branches_that_open_sizes_choose_name_the_options(context):
+    """As PyTorch exports squeeze(1): with a number for n the branch is known."""
+    branch = lambda op, *more: helper.make_graph([helper.make_node(op, ["x", *more], [op])], op, [],  # noqa: E731
+                                                 [helper.make_empty_tensor_value_info(op)])
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Gather", ["s", "one"], ["n"]),
+             helper.make_node("Equal", ["n", "one"], ["p"]),
+             helper.make_node("If", ["p"], ["y"], then_branch=branch("Squeeze", "one"), else_branch=branch("Identity"))]
+    graph = helper.make_graph(nodes, "g", [value("x", TensorProto.FLOAT, [2, "n"])], [helper.make_empty_tensor_value_info("y")],
+                              [numpy_helper.from_array(np.array([1], L), "one")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    assert_refused(context, model, [normal(2, 1)], "UNIMPLEMENTED", ["open sizes", "dim.NAME"])
+    for n in (1, 3):
+        x = normal(2, n)
+        model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = n
+        assert_similar([x[:, 0] if n == 1 else x], run_model(context, "cpu", model, [x]), 0, 0)
 
 
 # ---- what is refused

@@ -93,16 +93,28 @@ std::string Importer::differing(Body& a, Body& b) {
   return "";
 }
 
+// A branch that does not fit its operands may never be taken: the value that decides is demanded (null).
+std::unique_ptr<Importer::Body> Importer::branch(const Graph& g, Call& call, const Scope& scope,
+                                                 const Captured& captured) {
+  try {
+    return body_of(g, call, scope, captured, {}, {});
+  } catch (const Failure& f) {
+    if ((f.rc != KEEL_INVALID && f.rc != KEEL_UNIMPLEMENTED) || !demand_values(call, {0})) throw;
+    return nullptr;
+  }
+}
+
 void Importer::branch_on_data(Call& call, const Scope& scope) {
   const Graph &yes = graph_of(call, "then_branch"), &no = graph_of(call, "else_branch");
   Captured captured;
   if (!capture({&yes, &no}, scope, &captured)) return call.mark_missing();
-  const auto then_body = body_of(yes, call, scope, captured, {}, {}),
-             else_body = body_of(no, call, scope, captured, {}, {});
-  if (then_body->missing || else_body->missing) return call.mark_missing();
+  const auto then_body = branch(yes, call, scope, captured), else_body = branch(no, call, scope, captured);
+  if (!then_body || !else_body || then_body->missing || else_body->missing) return call.mark_missing();
   if (const std::string difference = differing(*then_body, *else_body); !difference.empty()) {
     if (demand_values(call, {0})) return call.mark_missing();
-    call.unsupported(cat("its condition depends on data and ", difference));
+    call.unsupported(
+        cat("its condition depends on data or open sizes and ", difference,
+            "; if sizes decide it, give them as numbers (import options dim.NAME, shape.INPUT)"));
   }
   for (Body* body : {then_body.get(), else_body.get()})
     add_body_results(body->edit, ids_of(body->edit, body->results));

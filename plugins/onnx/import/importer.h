@@ -151,6 +151,7 @@ class Importer {
   bool capture(const std::vector<const Graph*>& graphs, const Scope& scope, Captured* out) const;
   std::unique_ptr<Body> body_of(const Graph& g, Call& call, const Scope& scope, const Captured& captured,
                                 const std::vector<Parameter>& first, const std::vector<Parameter>& last);
+  std::unique_ptr<Body> branch(const Graph& g, Call& call, const Scope& scope, const Captured& captured);
   const Function* function(const Node& node) const;
   AttributeMap attributes(const Node& node, const Scope& scope) const;
   std::vector<ValueP> operands(const Node& node, const Scope& scope) const;
