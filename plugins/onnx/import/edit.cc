@@ -107,7 +107,19 @@ keel_attr Edit::variable(const std::string& name, uint64_t initial) {
   return a;
 }
 
+namespace {
+
+// Keel names constants without a name c0, c1 ...; a "_" keeps a model's own constant of such a name apart.
+std::string apart(const std::string& name) {
+  const bool like =
+      name.size() > 1 && name[0] == 'c' && name.find_first_not_of("0123456789", 1) == std::string::npos;
+  return like ? name + "_" : name;
+}
+
+}  // namespace
+
 keel_value Edit::constant(const Data& d, const std::string& name) {
+  const std::string own = apart(name);
   keel_tensor t = {};
   std::vector<int64_t> shape = d.dims;
   t.data = const_cast<uint8_t*>(d.bytes);
@@ -127,7 +139,7 @@ keel_value Edit::constant(const Data& d, const std::string& name) {
     release = drop_mapping;
   }
   keel_value out = KEEL_NO_VALUE;
-  check(host_->constant(edit_, is_body_ ? nullptr : unique(name), &t, release, arg,
+  check(host_->constant(edit_, is_body_ ? nullptr : unique(own), &t, release, arg,
                         &out));  // Keel calls release from here on
   return out;
 }

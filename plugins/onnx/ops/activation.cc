@@ -1,5 +1,6 @@
 // activation.cc: activation functions, mostly a few elementwise ops each.
 #include "plugins/onnx/import/named.h"
+#include "plugins/onnx/ops/term.h"
 
 namespace onnx_import {
 namespace {
@@ -93,12 +94,12 @@ void thresholded_relu(Call& c) {
   c.done("select", {f.op("greater", {f.x, f.n(c.f("alpha", 1))}), f.x, f.n(0)});
 }
 
+// Of integers in f64, as bias and lambd are floats and the negative lambd is no unsigned number.
 void shrink(Call& c) {
-  Formula f(c);
+  const keel_dt dtype = c.dtype(0);
   const double bias = c.f("bias", 0), lambda = c.f("lambd", 0.5);
-  const keel_value high =
-      f.op("select", {f.op("greater", {f.x, f.n(lambda)}), f.op("sub", {f.x, f.n(bias)}), f.n(0)});
-  c.done("select", {f.op("less", {f.x, f.n(-lambda)}), f.op("add", {f.x, f.n(bias)}), high});
+  const Term x = is_float(dtype) ? Term(c, 0) : Term(c, 0).to(KEEL_F64);
+  c.set(0, select(x < -lambda, x + bias, select(x > lambda, x - bias, 0)).to(dtype).v);
 }
 
 void gelu(Call& c) {
@@ -125,6 +126,7 @@ void along_rows(Call& c) {
 
 keel_value hard_max_of(Edit& e, keel_value x, int64_t axis) {
   const keel_dim depth = e.dims(x)[static_cast<size_t>(axis)];
+  if (depth == 0) return x;  // no elements, of which none is the largest
   const keel_value index = e.op("arg_max", {x}, Attrs().i("axis", axis));
   return e.op("one_hot", {index}, Attrs().dim("depth", depth).i("axis", axis).dtype("dtype", e.dtype(x)));
 }

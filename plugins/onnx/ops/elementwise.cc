@@ -1,5 +1,8 @@
 // elementwise.cc: arithmetic, comparisons, logic and casts, with broadcasting.
+#include <cmath>
+
 #include "plugins/onnx/import/named.h"
+#include "plugins/onnx/ops/term.h"
 
 namespace onnx_import {
 namespace {
@@ -108,36 +111,47 @@ void clip_by_attributes(Call& c) {
 
 void identity(Call& c) { c.alias(0, 0); }
 
-keel_value exp_neg(Edit& e, keel_value x) { return e.op("exp", {e.op("neg", {x})}); }
-keel_value half(Edit& e, keel_value x) { return e.op("mul", {x, e.scalar(e.dtype(x), 0.5)}); }
+// exp(x) / 2 and exp(-x) / 2 as products of roots, which overflow no earlier than the result.
+Term half_exp(const Term& x) {
+  const Term root = (x * 0.5).op("exp");
+  return root * 0.5 * root;
+}
 
+// Below 1, where the difference of exponentials cancels, by t = tanh(x / 2). Each branch gets operands of its
+// own range only, or the gradient of the other would be 0 * inf.
 void sinh(Call& c) {
-  const keel_value x = c.in(0);
-  c.set(0, half(c.e, c.e.op("sub", {c.e.op("exp", {x}), exp_neg(c.e, x)})));
+  const Term x(c, 0), t = (x.clamp(-1, 1) * 0.5).op("tanh");
+  c.set(0, select(x.op("abs") < 1, 2 * t / (1 - t * t), half_exp(x) - half_exp(-x)).v);
 }
 void cosh(Call& c) {
-  const keel_value x = c.in(0);
-  c.set(0, half(c.e, c.e.op("add", {c.e.op("exp", {x}), exp_neg(c.e, x)})));
+  const Term x(c, 0);
+  c.set(0, (half_exp(x) + half_exp(-x)).v);
 }
 
-// sign(x) * log1p(|x| + x^2 / (1 + sqrt(1 + x^2))), accurate for small x too.
+// From where on log(2x) is acosh(x) and asinh(x), whose squares overflow later.
+Term large(const Term& x) {
+  const keel_dt dtype = x.dtype();
+  return x.n(dtype == KEEL_F16 ? 100 : dtype == KEEL_F64 ? 1e9 : 1e5);
+}
+Term or_log(const Term& x, const Term& formula) {
+  const Term from = large(x);
+  return select(x > from, x.op("maximum", from).op("log") + std::log(2), formula);
+}
+
+// log1p(|x| + x^2 / (1 + sqrt(1 + x^2))) with the sign of x, accurate for small x too; with |x| as a choice,
+// whose gradient at 0 is 1.
 void asinh(Call& c) {
-  Edit& e = c.e;
-  const keel_value x = c.in(0), one = e.scalar(c.dtype(0), 1), square = e.op("square", {x});
-  const keel_value root = e.op("add", {one, e.op("sqrt", {e.op("add", {one, square})})});
-  const keel_value t = e.op("add", {e.op("abs", {x}), e.op("div", {square, root})});
-  c.done("mul", {e.op("sign", {x}), e.op("log1p", {t})});
+  const Term x(c, 0), below = x < 0, size = select(below, -x, x), s = size.op("minimum", large(x));
+  const Term square = s * s, y = or_log(size, (s + square / (1 + (1 + square).op("sqrt"))).op("log1p"));
+  c.set(0, select(below, -y, y).v);
 }
 void acosh(Call& c) {
-  Edit& e = c.e;
-  const keel_value x = c.in(0), one = e.scalar(c.dtype(0), 1), t = e.op("sub", {x, one});
-  const keel_value root = e.op("sqrt", {e.op("mul", {t, e.op("add", {x, one})})});
-  c.done("log1p", {e.op("add", {t, root})});
+  const Term x(c, 0), t = x.op("minimum", large(x)) - 1;
+  c.set(0, or_log(x, (t + t.op("sqrt") * (t + 2).op("sqrt")).op("log1p")).v);
 }
 void atanh(Call& c) {
-  Edit& e = c.e;
-  const keel_value x = c.in(0);
-  c.set(0, half(e, e.op("sub", {e.op("log1p", {x}), e.op("log1p", {e.op("neg", {x})})})));
+  const Term x(c, 0);
+  c.set(0, ((x.op("log1p") - (-x).op("log1p")) * 0.5).v);
 }
 
 constexpr Rule kRules[] = {

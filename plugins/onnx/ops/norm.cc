@@ -3,13 +3,10 @@
 #include <algorithm>
 
 #include "plugins/onnx/import/named.h"
+#include "plugins/onnx/ops/term.h"
 
 namespace onnx_import {
 namespace {
-
-keel_value filled(Edit& e, keel_dt dtype, double number, const Dims& dims) {
-  return e.op("fill", {e.scalar(dtype, number)}, Attrs().dims("dims", dims));
-}
 
 struct Moments {
   keel_value mean, centred, variance;
@@ -26,6 +23,12 @@ Moments moments(Edit& e, keel_value x, const Ints& axes) {
 }
 keel_value inverse_deviation(Edit& e, keel_value variance, double epsilon) {
   return e.op("rsqrt", {e.op("add", {variance, e.scalar(e.dtype(variance), epsilon)})});
+}
+
+// Without mean and with variance 1 along the axes; halves in f32, as their squares may overflow.
+keel_value normalised(Edit& e, keel_value x, const Ints& axes, double epsilon) {
+  const Moments m = moments(e, e.cast(x, wide(e.dtype(x))), axes);
+  return e.cast(e.op("mul", {m.centred, inverse_deviation(e, m.variance, epsilon)}), e.dtype(x));
 }
 
 // A per-channel value for broadcasting: [c] becomes [c, 1, 1 ...].
@@ -55,7 +58,7 @@ Rows rows_of(Call& c) {
 }
 
 keel_value as_row(Call& c, const Rows& r, size_t i, double otherwise) {
-  if (!r.whole || !c.has(i)) return filled(c.e, c.dtype(0), otherwise, {r.length});
+  if (!r.whole || !c.has(i)) return filled(c.e, c.dtype(0), otherwise, {r.length}).v;
   return r.tail.size() == 1 ? c.in(i) : c.e.reshape(c.in(i), {r.length});
 }
 
@@ -132,8 +135,7 @@ keel_value scale_and_shift(Call& c, keel_value y, keel_value scale, keel_value b
 
 void instance_norm(Call& c) {
   if (c.rank(0) < 3) c.invalid("its operand must have at least 3 dims");
-  const Moments m = moments(c.e, c.in(0), counting(2, c.rank(0)));
-  const keel_value y = c.e.op("mul", {m.centred, inverse_deviation(c.e, m.variance, c.f("epsilon", 1e-5))});
+  const keel_value y = normalised(c.e, c.in(0), counting(2, c.rank(0)), c.f("epsilon", 1e-5));
   c.set(0, scale_and_shift(c, y, c.in(1), c.in(2)));
 }
 
@@ -153,8 +155,8 @@ void group_norm(Call& c) {
   if (dims.size() < 2 || groups < 1)
     c.invalid("num_groups must be positive and the operand have at least 2 dims");
   const keel_dim length = e.mul(e.div(dims[1], groups), e.product(dims, 2));
-  const Moments m = moments(e, e.reshape(c.in(0), {dims[0], groups, length}), {2});
-  const keel_value y = e.op("mul", {m.centred, inverse_deviation(e, m.variance, c.f("epsilon", 1e-5))});
+  const keel_value y =
+      normalised(e, e.reshape(c.in(0), {dims[0], groups, length}), {2}, c.f("epsilon", 1e-5));
   c.set(0, scale_and_shift(c, e.reshape(y, dims), for_channels(c, 1, groups, dims[1]),
                            for_channels(c, 2, groups, dims[1])));
 }

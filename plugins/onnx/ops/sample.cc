@@ -159,7 +159,8 @@ void affine_grid(Call& c) {
   std::vector<Term> columns;
   for (size_t k = r; k-- > 0;) {  // the last image dim is the first coordinate
     const Term at = counting_term(e, image, static_cast<int64_t>(k), dtype), n = at.size(image[k]);
-    columns.push_back((align ? at * 2 / (n - 1) - 1 : (at * 2 + 1) / n - 1).reshape({cells, 1}));
+    columns.push_back(
+        (align ? at * 2 / (n - 1).op("maximum", 1) - 1 : (at * 2 + 1) / n - 1).reshape({cells, 1}));
   }
   columns.push_back(filled(e, dtype, 1, {cells, 1}));
   const Term y = concat(columns, 1).op("matmul", Term(c, 0).to(dtype), Attrs().flag("tb", true));

@@ -1,0 +1,101 @@
+"""Ends of ranges, dims and names that random graphs (../onnx_proof) found wrong: small, large and negative numbers, empty dims, names that
+look like Keel's own. Expected: NumPy in f64, ONNX Runtime, literals.
+"""
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+from onnx_cases import DEVICES, assert_similar, onnxruntime_run, run_model
+from test_onnx_families import F, L, model_of
+
+RANGES = {"Sinh": [1e-30, 1e-6, -0.011, 0.3, 0.999, 1.001, -3, 11.4, 88, -89.3, 89.4], "Cosh": [0, 1e-6, -1.5, 11.4, 88, -89.3, 89.4],
+          "Asinh": [1e-30, -1e-6, 0.5, -90, 110, 9e4, -1.1e5, 1e20, -3e38], "Acosh": [1, 1.001, 2, 90, 110, 9e4, 1.1e5, 1e20, 3e38]}
+SPECIAL = {"Sinh": [np.inf, -np.inf, np.nan], "Cosh": [np.inf, -np.inf, np.nan], "Asinh": [np.inf, -np.inf, np.nan],
+           "Acosh": [np.inf, -np.inf, np.nan, 0.5, -2, -29, -1e4, -1e20]}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype, bound", [(np.float64, 1e-13), (F, 2e-6), (np.float16, 4e-3)])
+@pytest.mark.parametrize("op", RANGES)
+def test_hyperbolic_functions_over_their_whole_range(context, device, op, dtype, bound):
+    with np.errstate(all="ignore"):
+        x = np.array(RANGES[op] + SPECIAL[op], dtype)
+        want = getattr(np, op.lower().replace("as", "arcs").replace("ac", "arcc"))(x.astype(np.float64)).astype(dtype)
+    got = run_model(context, device, *model_of(op, [x], 9, {}))[0]
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=bound, atol=1e-7 if dtype == np.float16 else 0)
+
+
+@pytest.mark.parametrize("op, at", [("Sinh", 30.0), ("Sinh", 0.0), ("Cosh", -30.0), ("Asinh", 0.0), ("Asinh", 1e12), ("Acosh", 1e12), ("Acosh", 1.5)])
+def test_gradients_at_the_ends_of_their_ranges_are_no_nan(context, tmp_path, op, at):
+    model, (x,) = model_of(op, [np.array([at])], 9, {})
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    module = context.import_file(path)
+    graph = module.graph_of()
+    graph.result("d", graph.gradient([graph.find("y0")], [graph.find("x0")])[0])
+    slope = {"Sinh": np.cosh, "Cosh": np.sinh, "Asinh": lambda x: 1 / np.sqrt(x * x + 1), "Acosh": lambda x: 1 / np.sqrt(x * x - 1)}[op]
+    np.testing.assert_allclose(module.session("reference").run({"x0": x}, ["d"])[0], slope(x), rtol=1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint64, np.int8, np.int64])
+def test_shrink_of_integers(context, device, dtype):
+    x = np.array([0, 1, 2, 3, 7, 100], dtype)
+    want = np.array([0, 0, 0, 1, 5, 98], dtype)
+    assert_similar([want], run_model(context, device, *model_of("Shrink", [x], 9, {"bias": 2.0, "lambd": 2.0})), 0, 0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("rows, axis", [((0, 1), 0), ((2, 0), -1), ((0, 3), -1)])
+def test_hardmax_of_no_elements(context, device, rows, axis):
+    assert_similar([np.zeros(rows, F)], run_model(context, device, *model_of("Hardmax", [np.zeros(rows, F)], 13, {"axis": axis})), 0, 0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("op, more", [("InstanceNormalization", {}), ("GroupNormalization", {"num_groups": 1})])
+def test_norms_of_large_halves(context, device, op, more):
+    """The square of 1000 is no half."""
+    x = np.array([[[1000, 1, -3, 0.5], [2, -999, 5, 0]]], np.float16)
+    y = x.astype(np.float64)
+    axes = 2 if op[0] == "I" else (1, 2)
+    want = (y - y.mean(axes, keepdims=True)) / np.sqrt(y.var(axes, keepdims=True) + 1e-5)
+    got = run_model(context, device, *model_of(op, [x, np.ones(2, np.float16), np.zeros(2, np.float16)], 21, more))[0]
+    np.testing.assert_allclose(got.astype(np.float64), want, rtol=2e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_grid_of_one_cell_between_aligned_corners(context, device):
+    """It is the first corner, as onnx.reference has it."""
+    theta = np.array([[[2, 0, 0.5], [0, 3, 0.25]]], F)
+    model, inputs = model_of("AffineGrid", [theta, np.array([1, 1, 1, 2])], 20, {"align_corners": 1})
+    assert_similar([np.array([[[[-1.5, -2.75], [2.5, -2.75]]]], F)], run_model(context, device, model, inputs), 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize("start, end, want", [(-9, -9, [0]), (-2**31, -2**31, [0]), (-9, 0, []), (9, -9, [3, 2, 1, 0]), (-2, -9, [2, 1, 0])])
+def test_starts_before_the_first_element_of_backward_slices_are_the_first(context, start, end, want):
+    model, inputs = model_of("Slice", [np.arange(4.0), *(np.array([v]) for v in (start, end, 0, -1))], 13, {})
+    assert_similar([np.array(want, float)], run_model(context, "reference", model, inputs), 0, 0)
+    assert_similar(onnxruntime_run(model, inputs), run_model(context, "reference", model, inputs), 0, 0)
+
+
+@pytest.mark.parametrize("op", ["Abs", "Neg"])
+def test_the_lowest_integer_in_constants(context, op):
+    """They are read as sizes, which end at -2^62."""
+    x = np.array([-2**63, -2**62, -5], L)
+    graph = helper.make_graph([helper.make_node(op, ["x"], ["y"])], "g", [], [helper.make_empty_tensor_value_info("y")],
+                              [numpy_helper.from_array(x, "x")])
+    got = run_model(context, "reference", helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), [])
+    assert_similar([np.array([-2**63, 2**62, 5], L)], got, 0, 0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_constants_with_names_that_keel_gives_to_others(context, device):
+    """Weights without a name of their own are c0, c1 ... in a Keel module."""
+    weights = {f"c{k}": np.full(3, k + 1.0, F) for k in range(4)}
+    nodes = [helper.make_node("Resize", ["x", "", "", "sizes"], ["r"], mode="linear")]
+    for k, name in enumerate(weights):
+        nodes.append(helper.make_node("Mul", [nodes[-1].output[0], name], [f"m{k}"]))
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [1, 2])], [helper.make_empty_tensor_value_info("m3")],
+                              [numpy_helper.from_array(v, k) for k, v in weights.items()] + [numpy_helper.from_array(np.array([1, 3]), "sizes")])
+    model, x = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), np.array([[1, 2]], F)
+    assert_similar(onnxruntime_run(model, [x]), run_model(context, device, model, [x]), 1e-6, 0)
