@@ -1,8 +1,8 @@
-"""Two oracles, onnx.reference and ONNX Runtime, node by node; what they give is compared here, and with Keel's results.
+"""Two oracles, onnx.reference and ONNX Runtime, node by node; their results are compared here, and with Keel's results.
 
 `Oracles.settle` computes a node by both. Where they differ and disagreements.py has no word of the specification for it, both
 results are kept: Keel's must be one of them. Floats have no fixed bound: the graph is computed again with operands that are multiplied
-by numbers next to 1, and what that changes is tolerated.
+by numbers next to 1, and the changes are tolerated.
 """
 import warnings
 from dataclasses import dataclass, field
@@ -67,7 +67,7 @@ def wide(array):
 
 
 def agree(op, want, got, slack=None):
-    """"" or how two lists of arrays differ; slack: for each array what is tolerated, and the elements that are not compared."""
+    """"" or how two lists of arrays differ; slack: for each array the tolerance, and the elements that are not compared."""
     if len(want) != len(got):
         return f"{len(got)} results, wanted {len(want)}"
     for k, (a, b) in enumerate(zip(want, got)):
@@ -102,7 +102,7 @@ def nudged(array, random, op=""):
 
 
 def slack_of(exact, changed):
-    """What small changes of operands did: a bound for each element, and those that became another integer, NaN or infinity."""
+    """The effect of small changes of operands: a bound for each element, and the elements that became another integer, NaN or infinity."""
     more, ignored = np.zeros(exact.shape), np.zeros(exact.shape, bool)
     for other in changed:
         if other is None or other.shape != exact.shape:
@@ -119,7 +119,7 @@ def slack_of(exact, changed):
 
 @dataclass
 class Oracles:
-    """settle is what onnx_draw.graph runs."""
+    """onnx_draw.graph runs `settle`."""
     chosen: dict = field(default_factory=dict)  # node -> oracle
     others: dict = field(default_factory=dict)  # node -> the other oracle's results, where both may be right
     counts: dict = field(default_factory=dict)  # (op, which oracles) -> nodes
@@ -143,7 +143,7 @@ class Oracles:
                     choice, self.others[node.name] = "runtime", found["reference"]
                     self.notes.append((node.op_type, difference))
         elif decided(node, [values.get(i) for i in node.input], graph.opset) not in (None, choice):
-            return None  # the only oracle that takes the node is the one that is wrong
+            return None  # the only oracle that takes the node is wrong
         self.chosen[node.name] = choice
         return found[choice]
 

@@ -57,7 +57,7 @@ def window(d, rank, most=3):
     if how == 2 and max(given.get("dilations", [1])) > 1:
         how = 1  # both oracles leave dilations out of the padding of SAME
     if any(s > n for s, n in zip(given.get("strides", [1]), reach)) and how == 2:
-        how = 1  # a negative padding, of which each runtime makes something else
+        how = 1  # each runtime treats a negative padding in its own way
     if how == 1:
         given["pads"] = [d.int(0, k - 1) for k in (*kernel, *kernel)]
     elif how == 2:

@@ -80,7 +80,7 @@ def test_gradients(context, first):
 
 
 def test_a_wrong_result_is_found_and_shrunk(context, tmp_path):
-    """The expected result of one node is changed: what remains is this node, also when it is read from a file."""
+    """The expected result of one node is changed: only this node remains, also when it is read from a file."""
     for seed in range(100):
         oracles = Oracles()
         drawn, values = graph(seed, oracles.settle, ["Sub", "Mul", "Transpose"])
