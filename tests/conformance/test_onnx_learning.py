@@ -196,7 +196,8 @@ REFUSED = [
     (lambda: learned("LinearRegressor", [X], {"coefficients": [1.0] * 4, "post_transform": "PROBIT"}), "UNIMPLEMENTED", ["PROBIT"]),
     (lambda: learned("LabelEncoder", [KEYS], {"keys_int64s": [3, 9], "values_floats": [0.5]}), "INVALID", ["2 keys", "1 values"]),
     (lambda: learned("LabelEncoder", [KEYS], {"keys_floats": [3.0], "values_floats": [0.5]}), "INVALID", ["i64", "f32"]),
-    (lambda: learned("LabelEncoder", [KEYS], {"keys_int64s": [3], "values_strings": ["a"]}), "UNIMPLEMENTED", ["values_strings"]),
+    (lambda: learned("LabelEncoder", [KEYS], {"keys_strings": ["a"], "values_int64s": [3]}), "INVALID", ["operand 0 is i64", "strings"]),
+    (lambda: learned("LabelEncoder", [KEYS], {"keys_int64s": [3], "values_strings": ["a\0b"]}), "UNIMPLEMENTED", ["zero byte"]),
     (lambda: model_of("SkipLayerNormalization", [A, B, ROW], 17, {}, 2, "com.microsoft"), "UNIMPLEMENTED", ["result 1", "training"]),
     (lambda: model_of("SimplifiedLayerNormalization", [A, normal(3, 8)], 17, {"axis": 1}), "UNIMPLEMENTED", ["axis", "last"]),
 ]

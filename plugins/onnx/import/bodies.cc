@@ -6,6 +6,7 @@
 
 #include "plugins/onnx/import/forms.h"
 #include "plugins/onnx/import/importer.h"
+#include "plugins/onnx/import/text.h"
 
 namespace onnx_import {
 namespace {
@@ -96,10 +97,7 @@ void add_initializers(const Graph& g, Scope& scope) {
   if (g.has_sparse)
     refuse(KEEL_UNIMPLEMENTED, cat("graph '", g.name, "' has sparse initializers, which are not supported"));
   for (const auto& tensor : g.initializers) {
-    auto value = std::make_shared<Value>();
-    value->name = scope.show(tensor.name);
-    value->tensor = &tensor;
-    scope.values[tensor.name] = value;
+    scope.values[tensor.name] = tensor_value(tensor, scope.show(tensor.name));
   }
 }
 

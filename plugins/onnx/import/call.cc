@@ -151,6 +151,8 @@ const std::multimap<Text, const Rule*>& rules_by_name() {
                         place_rules(),
                         choose_rules(),
                         sequence_rules(),
+                        string_rules(),
+                        label_rules(),
                         ngram_rules(),
                         feature_rules(),
                         svm_rules(),

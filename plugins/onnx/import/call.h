@@ -96,6 +96,7 @@ struct Rule {
   uint32_t values = 0;          // bit i: the value of operand i must be known at import
   bool moves = false;           // elements of the result are elements of operand 0
   bool lists = false;           // takes sequences and absent optionals (forms.h)
+  bool strings = false;         // takes tensors of strings (text.h); one that moves takes them as operand 0
 };
 using Rules = std::span<const Rule>;
 constexpr uint32_t bit(int i) { return 1u << i; }
@@ -121,6 +122,8 @@ Rules qlinear_rules();
 Rules place_rules();
 Rules choose_rules();
 Rules sequence_rules();
+Rules string_rules();
+Rules label_rules();
 Rules ngram_rules();
 Rules feature_rules();
 Rules svm_rules();

@@ -52,7 +52,7 @@ void append(Ids& to, const Ids& more) { to.insert(to.end(), more.begin(), more.e
 // Bodies that run in a loop carry and return tensors alone.
 void Importer::expect_tensors(Call& call, const Body& body) const {
   for (size_t k = 0; k < body.results.size(); k++)
-    if (body.results[k]->list || body.results[k]->absent)
+    if (form_of(*body.results[k]) != "a tensor")
       call.unsupported(
           cat("result ", k, " of its body is ", form_of(*body.results[k]), "; expected a tensor"));
 }

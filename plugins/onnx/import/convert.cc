@@ -7,6 +7,7 @@
 
 #include "plugins/onnx/import/forms.h"
 #include "plugins/onnx/import/importer.h"
+#include "plugins/onnx/import/text.h"
 
 namespace onnx_import {
 namespace {
@@ -23,6 +24,13 @@ ValueP found(const Scope& scope, Text name) {
 void refuse_lists(Call& call) {
   for (size_t i = 0; i < call.n_in(); i++)
     if (call.has(i)) expect_tensor(call, i);
+}
+
+// The results' indices are of the operand's table.
+void hand_on_table(Call& call) {
+  if (!call.has(0) || !call.value(0).table) return;
+  for (auto& out : call.out)
+    if (out) out->table = call.value(0).table;
 }
 
 // A long sequence counts as several nodes, so that many of them cannot exceed memory.
@@ -84,6 +92,7 @@ void Importer::spend(int64_t nodes) {
 
 void Importer::convert_control(const Control& control, Call& call, const Scope& scope) {
   if (!control.lists) refuse_lists(call);
+  refuse_strings(call, {control.op.data(), 0, nullptr});
   (this->*control.convert)(call, scope);
 }
 
@@ -154,10 +163,12 @@ void Importer::pass_needs(Call& call) {
 bool Importer::convert_rule(Call& call) {
   const Rule* rule = find_rule(call.node.domain, call.node.op, call.opset);
   if (!rule || !rule->lists) refuse_lists(call);
+  if (rule) refuse_strings(call, *rule);
   if (call.node.domain.empty() && fold(call)) return true;
   if (!rule) call.unsupported("this operator is not supported");
   if (!check_needs(call, *rule)) return false;
   rule->convert(call);
+  if (rule->moves && !rule->strings) hand_on_table(call);
   if (folds(call.node.op)) pass_needs(call);
   if (rule->moves && call.has(0) && never_negative(call, 0))
     for (auto& out : call.out)

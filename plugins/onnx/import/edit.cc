@@ -220,6 +220,7 @@ const Data* Edit::data(Value& v) {
 }
 
 const Sizes* Edit::sizes(Value& v) {
+  if (v.table) return nullptr;
   if (v.sizes) return &*v.sizes;
   if (v.unsized || !data(v)) return nullptr;
   const Data& d = *v.data;

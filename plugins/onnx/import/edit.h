@@ -40,6 +40,11 @@ struct Value {
   bool missing = false;              // not converted: needs a parameter's value
   std::shared_ptr<const List> list;  // a sequence, which has none of the contents above
   bool absent = false;               // an optional without an element
+  // Of a tensor of strings, whose other contents are indices of the table's rows (text.h): the table, and the
+  // strings' bytes if they are known already.
+  std::shared_ptr<Value> table;
+  keel_value bytes = KEEL_NO_VALUE;
+  bool rows_in_order = false;  // element i is row i of the table
 };
 using ValueP = std::shared_ptr<Value>;
 
@@ -100,7 +105,7 @@ class Edit {
 
   // Values of the ONNX model.
   keel_value id(Value& v);       // as data
-  const Sizes* sizes(Value& v);  // null: not known
+  const Sizes* sizes(Value& v);  // null: not known, or strings
   const Data* data(Value& v);    // null: not stored
   Dims dims(Value& v);
   keel_dt dtype(Value& v);

@@ -28,21 +28,29 @@ std::string form_of(const Value& v);
 void expect_tensor(Call& c, size_t i);  // refuses a sequence or an absent optional as operand i
 const List& list_of(Call& c, size_t i);
 
-// Calls `work` for each tensor of a value, in order.
+// Calls `work` for each tensor of a value, in order; of strings for the indices and then the table.
 template <class F>
 void each_tensor(const ValueP& v, F&& work) {
   if (v->absent) return;
-  if (!v->list) return work(v);
-  for (const ValueP& element : v->list->elements) work(element);
+  if (v->list) {
+    for (const ValueP& element : v->list->elements) each_tensor(element, work);
+    return;
+  }
+  work(v);
+  if (v->table) work(v->table);
 }
 
 // A value of the same form, with work(tensor) in place of each tensor.
 template <class F>
 ValueP rebuilt(const ValueP& v, F&& work) {
   if (v->absent) return v;
-  if (!v->list) return work(v);
+  if (!v->list) {
+    ValueP made = work(v);
+    if (v->table) made->table = work(v->table);
+    return made;
+  }
   std::vector<ValueP> elements;
-  for (const ValueP& element : v->list->elements) elements.push_back(work(element));
+  for (const ValueP& element : v->list->elements) elements.push_back(rebuilt(element, work));
   ValueP made = list_value(std::move(elements), v->list->dtype);
   made->name = v->name;
   return made;

@@ -2,6 +2,8 @@
 // Nodes are converted in convert.cc, checked in survey.cc.
 #include "plugins/onnx/import/importer.h"
 
+#include "plugins/onnx/import/text.h"
+
 namespace onnx_import {
 namespace {
 
@@ -49,6 +51,7 @@ void Importer::run() {
   add_metadata();
   expand_inputs();
   check_elements();
+  widen_strings();
   name_symbols();
   fix_sizes();
   add_parameters(scope);
@@ -66,6 +69,10 @@ void Importer::demand(const Names& needs) const {
                                 ": pass it with fixed (command line: -i ", *needs.begin(), "=...)"));
 }
 
+keel_dt Importer::parameter_dtype(const ValueInfo& info) {
+  return info.type == kString ? keel_dt{KEEL_U8} : dtype_of(info.type, cat("parameter '", info.name, "'"));
+}
+
 // ": i64[2]" for an input with a numeric shape and a type; else "".
 std::string Importer::type_text(Text name) const {
   for (const auto& input : model_.graph.inputs) {
@@ -75,7 +82,7 @@ std::string Importer::type_text(Text name) const {
       if (!d.known) return "";
       dims += cat(dims.empty() ? "" : ",", d.value);
     }
-    return cat(": ", dtype_name(dtype_of(input.type, "an input")), "[", dims, "]");
+    return cat(": ", dtype_name(parameter_dtype(input)), "[", dims, "]");
   }
   return "";
 }
@@ -92,6 +99,15 @@ void Importer::add_metadata() {
   for (const auto& [key, text] : texts)
     if (!text.empty()) edit_.metadata(key, std::string(text));
   for (const auto& [key, text] : model_.metadata) edit_.metadata(std::string(key), std::string(text));
+}
+
+// Parameters of strings have a dim of bytes more than the model's inputs. The key of its symbol is no other
+// dim's name: models do not have one with this byte.
+void Importer::widen_strings() {
+  for (auto& input : model_.graph.inputs) {
+    if (input.type != kString || !input.is_tensor || !input.has_shape || !fed_input(input.name)) continue;
+    input.dims.push_back({false, 0, texts_.emplace_back(cat(input.name, "\x1f", "bytes"))});
+  }
 }
 
 // Named dims first, so that generated names cannot clash with them.
@@ -154,6 +170,8 @@ ValueP Importer::fixed(Text name) {
 void Importer::add_parameter(const ValueInfo& info, Scope& scope) {
   const std::string what = cat("parameter '", info.name, "'");
   if (ValueP constant = fixed(info.name)) {
+    if (info.type == kString) constant = strings_value(*constant->data, what);
+    constant->name = info.name;
     scope.values[info.name] = constant;
     return;
   }
@@ -166,17 +184,23 @@ void Importer::add_parameter(const ValueInfo& info, Scope& scope) {
   auto value = std::make_shared<Value>();
   value->name = info.name;
   value->needs = {value->name};
-  value->id = edit_.param(value->name, dtype_of(info.type, what), parameter_dims(info));
+  value->id = edit_.param(value->name, parameter_dtype(info), parameter_dims(info));
+  if (info.type == kString) value = as_strings(*value);
   scope.values[info.name] = value;
 }
 
+// The strings of a parameter of bytes.
+ValueP Importer::as_strings(const Value& bytes) {
+  ValueP value = strings_value(edit_, bytes.id);
+  value->name = bytes.name;
+  value->needs = value->table->needs = bytes.needs;
+  string_inputs_ += cat(bytes.name, "\n");
+  return value;
+}
+
 void Importer::add_parameters(Scope& scope) {
-  for (const auto& tensor : model_.graph.initializers) {
-    auto value = std::make_shared<Value>();
-    value->name = tensor.name;
-    value->tensor = &tensor;
-    scope.values[tensor.name] = value;
-  }
+  for (const auto& tensor : model_.graph.initializers)
+    scope.values[tensor.name] = tensor_value(tensor, std::string(tensor.name));
   for (const auto& input : model_.graph.inputs)  // in IR 3 inputs include initializers
     if (!scope.values.count(input.name)) add_parameter(input, scope);
   join_inputs(scope);
@@ -191,6 +215,8 @@ void Importer::add_results(const Scope& scope) {
     note_list(lines, output.name, **value);
   }
   if (!lines.empty()) edit_.metadata("onnx.sequence_outputs", lines);
+  if (!string_inputs_.empty()) edit_.metadata("onnx.string_inputs", string_inputs_);
+  if (!string_outputs_.empty()) edit_.metadata("onnx.string_outputs", string_outputs_);
 }
 
 }  // namespace onnx_import

@@ -61,6 +61,9 @@ class Importer {
   std::string type_text(Text name) const;
   void note_name(const Node& node, const Call& call, const Scope& scope);
   ValueP fixed(Text name);
+  void widen_strings();
+  static keel_dt parameter_dtype(const ValueInfo& info);
+  ValueP as_strings(const Value& bytes);
   void add_results(const Scope& scope);
 
   // Sequences and optionals of the model's inputs and outputs (lists.cc).
@@ -163,8 +166,9 @@ class Importer {
   std::vector<ListInput> lists_;
   std::deque<std::string> texts_;  // names that the model's file does not have
   Names result_names_;
-  Names needs_;                          // parameters whose values are needed
-  std::map<Text, std::string> symbols_;  // by the model's name of a dim
+  std::string string_inputs_, string_outputs_;  // lines of parameters and results that hold strings
+  Names needs_;                                 // parameters whose values are needed
+  std::map<Text, std::string> symbols_;         // by the model's name of a dim
   Names symbol_names_;
   std::map<std::string, int64_t> fixed_sizes_;        // by the symbol's name
   std::map<Text, std::vector<std::string>> unnamed_;  // by input: symbols of unnamed dims

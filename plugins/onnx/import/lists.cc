@@ -6,6 +6,7 @@
 
 #include "plugins/onnx/import/forms.h"
 #include "plugins/onnx/import/importer.h"
+#include "plugins/onnx/import/text.h"
 
 namespace onnx_import {
 namespace {
@@ -141,13 +142,16 @@ void Importer::note_list(std::string& lines, Text name, const Value& v) {
 }
 
 void Importer::add_result(Text name, const ValueP& value) {
-  int64_t k = 0;
-  each_tensor(value, [&](const ValueP& tensor) {
-    const std::string full = value->list ? cat(name, "_", k++) : std::string(name);
+  const auto add = [&](const std::string& full, Value& tensor) {
     if (!result_names_.insert(full).second)
       refuse(KEEL_INVALID, cat("two results of the model would have the name '", full, "'"));
-    edit_.result(full, edit_.id(*tensor));
-  });
+    if (tensor.table) string_outputs_ += cat(full, "\n");
+    edit_.result(full, tensor.table ? bytes_of(edit_, tensor) : edit_.id(tensor));
+  };
+  if (value->absent) return;
+  if (!value->list) return add(std::string(name), *value);
+  int64_t k = 0;
+  for (const ValueP& element : value->list->elements) add(cat(name, "_", k++), *element);
 }
 
 }  // namespace onnx_import

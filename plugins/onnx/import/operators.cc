@@ -11,11 +11,9 @@ struct Reason {
 constexpr Reason kReasons[] = {
     {"", "ImageDecoder", "images"},
     {"", "RegexFullMatch", "strings"},
-    {"", "StringConcat", "strings"},
     {"", "StringNormalizer", "strings"},
     {"", "StringSplit", "strings"},
     {"ai.onnx.ml", "CastMap", "maps"},
-    {"ai.onnx.ml", "CategoryMapper", "strings"},
     {"ai.onnx.ml", "DictVectorizer", "maps"},
     {"ai.onnx.preview.training", "Gradient", "gradients of parts of a model"},
 };

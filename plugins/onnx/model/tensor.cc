@@ -31,7 +31,14 @@ void narrow(const std::vector<From>& list, Data& d) {
   for (size_t i = 0; i < list.size(); i++) std::memcpy(d.own.data() + i * width, &list[i], width);
 }
 
-enum TypedField { kFloatData = 4, kInt32Data = 5, kInt64Data = 7, kDoubleData = 10, kUint64Data = 11 };
+enum TypedField {
+  kFloatData = 4,
+  kInt32Data = 5,
+  kStringData = 6,
+  kInt64Data = 7,
+  kDoubleData = 10,
+  kUint64Data = 11
+};
 uint32_t field_of(int64_t element_type) {
   switch (element_type) {
     case kFloat:
@@ -175,6 +182,18 @@ Data decode(const Tensor& t, const keel_source& source) {
   return d;
 }
 
+std::vector<std::string> words_in(const Tensor& t) {
+  const std::string what = cat("tensor '", t.name, "'");
+  if (t.is_external || t.has_raw) refuse(KEEL_INVALID, cat(what, " has strings outside of string_data"));
+  std::vector<std::string> words;
+  for (Wire w(t.message); w.next();)
+    if (w.field == kStringData) words.emplace_back(w.text());
+  const int64_t count = checked_count(t.dims, what);
+  if (std::ssize(words) != count)
+    refuse(KEEL_INVALID, cat(what, " has ", words.size(), " strings; expected ", count, " from its dims"));
+  return words;
+}
+
 std::shared_ptr<Data> store(keel_dt dtype, const std::vector<int64_t>& dims,
                             const std::vector<double>& numbers) {
   auto d = std::make_shared<Data>();
@@ -192,6 +211,17 @@ std::shared_ptr<Data> store(keel_dt dtype, const std::vector<int64_t>& dims,
     if (dtype == KEEL_I64) put(static_cast<int64_t>(numbers[i]));
     if (dtype == KEEL_I32) put(static_cast<int32_t>(numbers[i]));
   }
+  return d;
+}
+
+std::shared_ptr<Data> store(const std::vector<int64_t>& dims, const std::vector<int64_t>& numbers) {
+  auto d = std::make_shared<Data>();
+  d->dtype = KEEL_I64;
+  d->dims = dims;
+  d->size = numbers.size() * sizeof(int64_t);
+  d->own.resize(d->size);
+  if (d->size) std::memcpy(d->own.data(), numbers.data(), d->size);
+  d->bytes = d->own.data();
   return d;
 }
 

@@ -26,6 +26,7 @@ std::string dtype_name(keel_dt t);  // of storage dtypes: ONNX's
 // The element count; throws on negative dims, overflow and more than 8 dims.
 int64_t checked_count(const std::vector<int64_t>& dims, const std::string& what);
 Data decode(const Tensor& t, const keel_source& source);
+std::vector<std::string> words_in(const Tensor& t);  // of a tensor of strings
 // integer_at: element i of integers and bools; number_at: of any dtype but u64. False: another dtype.
 bool integer_at(const Data& d, int64_t i, int64_t* out);
 bool number_at(const Data& d, int64_t i, double* out);
@@ -33,5 +34,6 @@ bool number_at(const Data& d, int64_t i, double* out);
 // Data computed at import: f32, f64, i32 or i64.
 std::shared_ptr<Data> store(keel_dt dtype, const std::vector<int64_t>& dims,
                             const std::vector<double>& numbers);
+std::shared_ptr<Data> store(const std::vector<int64_t>& dims, const std::vector<int64_t>& numbers);
 
 }  // namespace onnx_import

@@ -15,7 +15,9 @@ Term constant_of(Edit& e, keel_dt dtype, const std::vector<float>& numbers) {
   return stored(e, KEEL_F32, {std::ssize(numbers)}, {numbers.begin(), numbers.end()}).to(dtype);
 }
 Term constant_of(Edit& e, const Ints& numbers) {
-  return {e, e.array({KEEL_I64, {static_cast<int64_t>(numbers.size())}, numbers})};
+  Value value;
+  value.data = store({std::ssize(numbers)}, numbers);
+  return {e, e.id(value)};
 }
 
 Ints class_labels(Call& c, const char* integers) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "plugins/onnx/import/named.h"
+#include "plugins/onnx/ops/strings.h"
 #include "plugins/onnx/ops/term.h"
 
 namespace onnx_import {
@@ -20,6 +21,17 @@ void pow(Call& c) {
   if (is_float(base) || !is_float(exponent)) return c.done("pow", {c.in(0), c.e.cast(c.in(1), base)});
   const keel_value y = c.e.op("pow", {c.e.cast(c.in(0), exponent), c.in(1)});
   c.done("cast", {y}, Attrs().dtype("to", base));
+}
+
+void equal(Call& c) {
+  if (holds_strings(c, 0) || holds_strings(c, 1)) return equal_strings(c);
+  same<"equal">(c);
+}
+
+void where(Call& c) {
+  if (holds_strings(c, 0)) c.invalid("operand 0 holds strings; expected bools");
+  if (holds_strings(c, 1) || holds_strings(c, 2)) return where_strings(c);
+  same<"select">(c);
 }
 
 void mod(Call& c) { c.done(c.i("fmod", 0) ? "rem" : "mod", c.all()); }
@@ -165,7 +177,7 @@ constexpr Rule kRules[] = {
     {"Max", 1, left_fold<"maximum">},
     {"Min", 1, left_fold<"minimum">},
     {"Mean", 1, mean},
-    {"Equal", 7, same<"equal">},
+    {"Equal", 7, equal, "", 0, false, false, true},
     {"Less", 7, same<"less">},
     {"Greater", 7, same<"greater">},
     {"LessOrEqual", 12, same<"less_equal">},
@@ -203,7 +215,7 @@ constexpr Rule kRules[] = {
     {"Round", 11, same<"round">},
     {"IsNaN", 9, same<"is_nan">},
     {"IsInf", 10, is_inf, "detect_negative detect_positive"},
-    {"Where", 9, same<"select">},
+    {"Where", 9, where, "", 0, false, false, true},
     {"Cast", 6, cast, "to saturate round_mode", 0, true},
     {"CastLike", 15, cast_like, "saturate round_mode"},
     {"BitCast", 26, bit_cast, "to"},

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "plugins/onnx/import/named.h"
+#include "plugins/onnx/import/text.h"
 
 namespace onnx_import {
 namespace {
@@ -26,7 +27,7 @@ void constant(Call& c) {
   const auto length = [](size_t n) { return Ints{static_cast<int64_t>(n)}; };
   if (const Attribute* a = c.attribute("value")) {
     if (!a->tensor) c.invalid("attribute 'value' has no tensor");
-    value->tensor = a->tensor.get();
+    value = tensor_value(*a->tensor, c.name);
   } else if (c.has_attribute("value_float")) {
     value->data = stored<float>(KEEL_F32, {}, {static_cast<float>(c.f("value_float", 0))});
   } else if (c.has_attribute("value_int")) {
@@ -35,11 +36,16 @@ void constant(Call& c) {
     value->data = stored(KEEL_F32, length(floats->floats.size()), floats->floats);
   } else if (const Attribute* ints = c.attribute("value_ints")) {
     value->data = stored(KEEL_I64, length(ints->ints.size()), ints->ints);
+  } else if (c.has_attribute("value_string")) {
+    value = words_value({c.s("value_string", "")}, {}, c.title());
+  } else if (c.has_attribute("value_strings")) {
+    const Words words = c.strings("value_strings");
+    value = words_value(words, length(words.size()), c.title());
   } else {
-    c.unsupported(
-        "only value, value_int(s) and value_float(s) can be imported (no strings, no sparse tensors)");
+    c.unsupported("a sparse tensor");
   }
   if (c.out.empty()) c.invalid("it has no result");
+  value->name = c.name;
   c.out[0] = value;
 }
 
@@ -124,7 +130,8 @@ void one_hot(Call& c) {
 
 // In inference, dropout is the identity.
 constexpr Rule kRules[] = {
-    {"Constant", 1, constant, "value value_float value_int value_floats value_ints"},
+    {"Constant", 1, constant,
+     "value value_float value_int value_floats value_ints value_string value_strings"},
     {"ConstantOfShape", 9, constant_of_shape, "value", bit(0)},
     {"Range", 11, range, "", bit(0) | bit(1) | bit(2)},
     {"EyeLike", 9, eye_like, "dtype k"},

@@ -1,5 +1,5 @@
 // learning.cc: operators of ai.onnx.ml on numbers: Binarizer, ArrayFeatureExtractor, Scaler, Normalizer,
-// Imputer, LinearRegressor, LinearClassifier, LabelEncoder.
+// Imputer, LinearRegressor, LinearClassifier.
 #include <cmath>
 #include <cstring>
 
@@ -101,52 +101,10 @@ void linear_classifier(Call& c) {
   c.set(1, as_probability ? concat({1 - y, y}, 1).v : transformed(c, both).v);
 }
 
-// The keys, values or default of LabelEncoder, from whichever attribute the model has.
-Term table(Call& c, const char* tensor, const char* floats, const char* ints) {
-  if (const Attribute* a = c.attribute(tensor); a && a->tensor) {
-    if (a->tensor->type == kString) c.unsupported(cat("strings in ", tensor));
-    Value value;
-    value.tensor = a->tensor.get();
-    return Term(c.e, c.e.id(value)).reshape({-1});
-  }
-  if (c.has_attribute(floats)) return constant_of(c.e, KEEL_F32, c.floats(floats));
-  if (c.has_attribute(ints)) return constant_of(c.e, c.ints(ints));
-  c.unsupported(
-      cat("attributes ", tensor, ", ", floats, " and ", ints, " are missing; strings are not supported"));
-}
-
-Term default_value(Call& c, keel_dt dtype) {
-  if (const Attribute* a = c.attribute("default_tensor"); a && a->tensor) {
-    Value value;
-    value.tensor = a->tensor.get();
-    return Term(c.e, c.e.id(value)).reshape({}).to(dtype);
-  }
-  const double number =
-      is_float(dtype) ? c.f("default_float", -0.0) : static_cast<double>(c.i("default_int64", -1));
-  return {c.e, c.e.scalar(dtype, number)};
-}
-
-// The value at the first equal key; NaN equals NaN.
-void label_encoder(Call& c) {
-  const Term keys = table(c, "keys_tensor", "keys_floats", "keys_int64s"),
-             values = table(c, "values_tensor", "values_floats", "values_int64s"), x(c, 0);
-  if (c.e.compare(keys.dim(0), values.dim(0)) != KEEL_EQUAL)
-    c.invalid(cat("it has ", keys.dim(0), " keys and ", values.dim(0), " values"));
-  if (keys.dtype() != x.dtype())
-    c.invalid(cat("its operand is ", dtype_name(x.dtype()), " but its keys are ", dtype_name(keys.dtype())));
-  const Term column = x.unsqueeze(x.rank());
-  Term hit = column == keys;
-  if (is_float(x.dtype())) hit = hit | (column.op("is_nan") & keys.op("is_nan"));
-  const auto last = static_cast<int64_t>(x.rank());
-  const Term place = hit.to(KEEL_I32).op("arg_max", Attrs().i("axis", last));
-  const Term found = hit.reduced("reduce_max", {last});
-  c.set(0, select(found, values.gather(place, 0), default_value(c, values.dtype())).v);
-}
-
 #define ML "ai.onnx.ml."
 constexpr Rule kRules[] = {
     {ML "Binarizer", 1, binarizer, "threshold"},
-    {ML "ArrayFeatureExtractor", 1, feature_extractor},
+    {ML "ArrayFeatureExtractor", 1, feature_extractor, "", 0, true},
     {ML "Scaler", 1, scaler, "offset scale"},
     {ML "Normalizer", 1, normalizer, "norm"},
     {ML "Imputer", 1, imputer,
@@ -154,9 +112,6 @@ constexpr Rule kRules[] = {
     {ML "LinearClassifier", 1, linear_classifier,
      "classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform"},
     {ML "LinearRegressor", 1, linear_regressor, "coefficients intercepts post_transform targets"},
-    {ML "LabelEncoder", 2, label_encoder,
-     "default_float default_int64 default_string default_tensor keys_floats keys_int64s keys_tensor "
-     "values_floats values_int64s values_tensor"},
 };
 
 }  // namespace

@@ -208,6 +208,7 @@ ValueP concat_ids(Call& c, const Ids& ids, int64_t axis) {
 
 std::string form_of(const Value& v) {
   if (v.absent) return "an absent optional";
+  if (v.table) return "a tensor of strings";
   return v.list ? cat("a sequence of ", v.list->elements.size()) : "a tensor";
 }
 

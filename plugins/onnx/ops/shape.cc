@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "plugins/onnx/import/named.h"
+#include "plugins/onnx/ops/strings.h"
 
 namespace onnx_import {
 namespace {
@@ -68,6 +69,8 @@ void transpose(Call& c) {
 
 void concat(Call& c) {
   if (c.n_in() == 1) return c.alias(0, 0);
+  for (size_t i = 0; i < c.n_in(); i++)
+    if (holds_strings(c, i)) return concat_strings(c);
   c.done("concat", c.all(), Attrs().i("axis", c.axis(c.required("axis"), c.rank(0))));
 }
 
@@ -160,14 +163,14 @@ constexpr Rule kRules[] = {
     {"Unsqueeze", 13, unsqueeze, "", bit(1), true},
     {"Unsqueeze", 1, unsqueeze, "axes", 0, true},
     {"Transpose", 1, transpose, "perm", 0, true},
-    {"Concat", 4, concat, "axis"},
+    {"Concat", 4, concat, "axis", 0, false, false, true},
     {"Split", 18, split, "axis num_outputs", bit(1), true},
     {"Split", 13, split, "axis", bit(1), true},
     {"Split", 2, split_2, "axis split", 0, true},
     {"Expand", 8, expand, "", bit(1), true},
     {"Tile", 6, tile, "", bit(1), true},
-    {"Shape", 1, unknown_dims, "start end"},
-    {"Size", 1, unknown_dims},
+    {"Shape", 1, unknown_dims, "start end", 0, false, false, true},
+    {"Size", 1, unknown_dims, "", 0, false, false, true},
     {"DepthToSpace", 1, depth_to_space, "blocksize mode", 0, true},
     {"SpaceToDepth", 1, space_to_depth, "blocksize mode", 0, true},
 };

@@ -14,6 +14,12 @@ from .. import _keel
 from ..errors import Error, PreconditionError
 from ..session import Session
 from . import from_onnx
+from .strings import decode, encode, holds_strings
+
+
+def _array(value):
+    """An array that Keel takes: the bytes of strings."""
+    return encode(value) if holds_strings(value) else np.asarray(value)
 
 
 class KeelRep(BackendRep):
@@ -64,20 +70,25 @@ class KeelRep(BackendRep):
                 sizes[f"length.{name}"] = "none"
             elif kind in ("sequence_type", "optional_type") and isinstance(value, (list, tuple)):
                 sizes[f"length.{name}"] = str(len(value))
-                for k, element in enumerate(map(np.asarray, value)):
+                for k, element in enumerate(map(_array, value)):
                     arrays[f"{name}_{k}"] = element
                     sizes[f"shape.{name}_{k}"] = ",".join(map(str, element.shape))
             else:
-                arrays[name] = value
+                arrays[name] = _array(value)
                 sizes.update({f"length.{name}": "1"} if kind == "optional_type" else {})
         return arrays, sizes
 
     @staticmethod
     def _output(module, results, name):
-        lengths = dict(line.split("\t") for line in module.info()["metadata"].get("onnx.sequence_outputs", "").splitlines())
+        metadata = module.info()["metadata"]
+        lengths = dict(line.split("\t") for line in metadata.get("onnx.sequence_outputs", "").splitlines())
+        strings = metadata.get("onnx.string_outputs", "").splitlines()
+
+        def read(full):
+            return decode(results[full].numpy()) if full in strings else results[full].numpy()
         if name not in lengths:
-            return results[name].numpy()
-        return None if lengths[name] == "none" else [results[f"{name}_{k}"].numpy() for k in range(int(lengths[name]))]
+            return read(name)
+        return None if lengths[name] == "none" else [read(f"{name}_{k}") for k in range(int(lengths[name]))]
 
     def _by_name(self, inputs):
         if isinstance(inputs, dict):

@@ -1,0 +1,76 @@
+"""Strings that models look up: LabelEncoder, CategoryMapper, Equal, and operators that only move them, as in ONNX Runtime."""
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+from string_models import FLOAT, INT64, STRING, WORDS, assert_as_evaluator, assert_as_runtime, model_of, node_model, tensor, words
+
+ML = "ai.onnx.ml"
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (3, 5), (2, 0, 3), ()])
+def test_label_encoder(shape):
+    x = words(np.random.default_rng(3), *shape)
+    numbers = {"keys_strings": WORDS[2:], "values_int64s": list(range(-5, len(WORDS) - 7)), "default_int64": 77}
+    assert_as_runtime(node_model("LabelEncoder", [("x", STRING, [None] * len(shape))], [("y", INT64, None)], ML, ml=2, **numbers), [x])
+    texts = {"keys_strings": WORDS[::2], "values_strings": WORDS[::-2], "default_string": "nö"}
+    assert_as_runtime(node_model("LabelEncoder", [("x", STRING, list(shape))], [("y", STRING, None)], ML, ml=2, **texts), [x])
+    back = {"keys_int64s": [5, -9, 2**62, 5, -2**63], "values_strings": ["five", "-nine", "big", "other five", "low"]}
+    numbers = np.random.default_rng(4).choice([5, -9, 2**62, 0, -2**63], shape)
+    assert_as_runtime(node_model("LabelEncoder", [("x", INT64, list(shape))], [("y", STRING, None)], ML, ml=2, **back), [np.array(numbers)])
+
+
+def test_label_encoder_of_tensors():
+    keys, values = tensor("k", STRING, ["a", "的"]), tensor("v", FLOAT, [1.5, -2.0])
+    x = np.array([["的", "b"], ["a", "aa"]], object)
+    model = node_model("LabelEncoder", [("x", STRING, [2, None])], [("y", FLOAT, None)], ML, keys_tensor=keys, values_tensor=values,
+                       default_tensor=tensor("d", FLOAT, [9.0]))
+    assert_as_runtime(model, [x])
+
+
+def test_large_vocabulary():
+    """5,000 words of up to 60 bytes, in 1 to 3,000 strings of several widths: the plan of one function."""
+    rng = np.random.default_rng(5)
+    vocabulary = sorted({"".join(rng.choice(list("abcdé的"), int(n))) for n in rng.integers(1, 20, 9000)})[:5000]
+    assert len(vocabulary) == 5000
+    rng.shuffle(vocabulary)
+    model = node_model("LabelEncoder", [("x", STRING, ["n"])], [("y", INT64, None)], ML, ml=2, keys_strings=vocabulary,
+                       values_int64s=list(range(5000)))
+    for n, width in ((1, 3), (700, 40), (3000, 90), (0, 1)):
+        assert_as_runtime(model, [words(rng, n, of=[w[:width] for w in vocabulary] + ["unknown " * 12])], ("cpu",))
+
+
+@pytest.mark.parametrize("n", [0, 1, 9])
+def test_category_mapper(n):
+    cats = {"cats_strings": WORDS[1:7], "cats_int64s": [10, 20, 30, 40, 50, 60]}
+    model = node_model("CategoryMapper", [("x", STRING, ["n"])], [("y", INT64, None)], ML, default_int64=-7, **cats)
+    assert_as_runtime(model, [words(np.random.default_rng(6), n)])
+    model = node_model("CategoryMapper", [("x", INT64, ["n"])], [("y", STRING, None)], ML, default_string="none", **cats)
+    assert_as_runtime(model, [np.random.default_rng(7).integers(1, 8, n) * 10])
+
+
+def test_equal_and_concat():
+    rng = np.random.default_rng(8)
+    for x, y in ((words(rng, 4, 3, of=WORDS[:4]), words(rng, 3, of=WORDS[:4])), (words(rng, 1, 1), words(rng, 5)),
+                 (words(rng, 0, 2), words(rng, 2))):
+        pair = [("x", STRING, x.shape), ("y", STRING, y.shape)]
+        assert_as_runtime(node_model("Equal", pair, [("z", 9, None)]), [x, y])
+        assert_as_runtime(node_model("StringConcat", pair, [("z", STRING, None)]), [x, y])
+    pair = [("x", STRING, [None, 2]), ("y", STRING, [None, 2])]
+    for n, m in ((3, 4), (0, 1), (1, 0)):
+        assert_as_runtime(node_model("Concat", pair, [("z", STRING, None)], axis=0), [words(rng, n, 2), words(rng, m, 2)])
+
+
+def test_moves():
+    """Operators that move elements take strings, of inputs and of constants with other widths. The oracle is ONNX's evaluator: ONNX
+    Runtime 1.31 loses strings that Gather repeats."""
+    stored = numpy_helper.from_array(np.array([["of a constant", "é"], ["", "z"]], object), "k")
+    index = numpy_helper.from_array(np.array([1, -1, 0]), "i")
+    shape, axes = numpy_helper.from_array(np.array([-1, 2]), "s"), numpy_helper.from_array(np.array([0]), "a")
+    nodes = [helper.make_node("Gather", ["x", "i"], ["g"], axis=0), helper.make_node("Transpose", ["g"], ["t"], perm=[1, 0]),
+             helper.make_node("Reshape", ["t", "s"], ["r"]), helper.make_node("Concat", ["r", "k", "r"], ["c"], axis=0),
+             helper.make_node("Unsqueeze", ["c", "a"], ["u"]), helper.make_node("Identity", ["u"], ["y"]),
+             helper.make_node("Shape", ["y"], ["d"]), helper.make_node("Where", ["p", "k", "x"], ["w"])]
+    model = model_of(nodes, [("x", STRING, ["n", 2]), ("p", 9, [2, 2])],
+                     [("y", STRING, None), ("d", INT64, None), ("w", STRING, None)], initializer=[stored, index, shape, axes])
+    rng = np.random.default_rng(9)
+    assert_as_evaluator(model, [words(rng, 2, 2), np.array([[True, False], [False, True]])])
