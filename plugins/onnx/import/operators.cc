@@ -10,9 +10,6 @@ struct Reason {
 };
 constexpr Reason kReasons[] = {
     {"", "ImageDecoder", "images"},
-    {"", "RegexFullMatch", "strings"},
-    {"", "StringNormalizer", "strings"},
-    {"", "StringSplit", "strings"},
     {"ai.onnx.ml", "CastMap", "maps"},
     {"ai.onnx.ml", "DictVectorizer", "maps"},
     {"ai.onnx.preview.training", "Gradient", "gradients of parts of a model"},

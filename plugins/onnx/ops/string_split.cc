@@ -1,0 +1,148 @@
+// string_split.cc: StringSplit: the parts of strings between delimiters, whose number only a run knows.
+//
+// Each byte gets the number of its part; parts have a start and a length, which are summed up by number, and
+// their bytes are gathered.
+#include "plugins/onnx/ops/loop.h"
+#include "plugins/onnx/ops/strings.h"
+
+namespace onnx_import {
+namespace {
+
+// For the rows u8[k, width]: i64 or bool [k, width].
+struct Parts {
+  Term inside;    // whether a byte is of a part
+  Term number;    // the part's number, of bytes inside
+  Term starts;    // where a part begins that is not the first of a string; its number is the one before + 1
+  Term start_of;  // the number of such a part
+  Term begin;     // its first byte's place
+  Term count;     // i64[k]: the parts of a string
+};
+
+Term running(const Term& flags, bool exclusive = false) {
+  return flags.to(KEEL_I64).op("cumsum", Attrs().i("axis", 1).flag("exclusive", exclusive));
+}
+Term negated(const Term& p) { return p.op("logical_not"); }
+
+// x[:, i] becomes x[:, i - by]; zeros come in.
+Term shifted(const Term& x, int64_t by) {
+  Edit& e = x.edit();
+  const Term zero = Term(e, e.cast(e.scalar(KEEL_I64, 0), x.dtype()));
+  const keel_value moved = e.op("pad", {x.v, zero.v}, Attrs().dims("lo", {0, by}));
+  return Term(e, moved).slice(1, 0, x.dim(1));
+}
+
+bool overlaps_itself(const std::string& word) {
+  for (size_t n = 1; n < word.size(); n++)
+    if (word.compare(0, n, word, word.size() - n, n) == 0) return true;
+  return false;
+}
+
+// Of matches that overlap, the first counts.
+Term without_overlaps(const Term& hit, int64_t length) {
+  Edit& e = hit.edit();
+  const Term free = filled(e, KEEL_I64, 0, {hit.dim(0)});  // bytes until the next match may begin
+  const auto body = [&](const Terms& carried, const Terms&, const Terms& scanned) {
+    const Term taken = scanned[0] & (carried[0] == 0);
+    const Term left = (carried[0] - 1).op("maximum", 0);
+    return Terms{select(taken, static_cast<double>(length - 1), left), taken};
+  };
+  const Terms out = scan(e, {.carried = {free}, .invariants = {}, .scanned = {hit.transpose({1, 0})}}, body);
+  return out[1].transpose({1, 0});
+}
+
+// Where the delimiter begins.
+Term matches(const Term& rows, const std::string& word) {
+  const auto n = std::ssize(word);
+  const keel_dim width = rows.dim(1);
+  const Term more = fitted(rows, rows.edit().add(width, n - 1));
+  Term hit = more.slice(1, 0, width) == static_cast<double>(static_cast<uint8_t>(word[0]));
+  for (int64_t j = 1; j < n; j++)
+    hit = hit & (more.slice(1, j, rows.edit().add(width, j)) ==
+                 static_cast<double>(static_cast<uint8_t>(word[static_cast<size_t>(j)])));
+  return overlaps_itself(word) ? without_overlaps(hit, n) : hit;
+}
+
+Parts between(const Term& rows, const std::string& delimiter, double most) {
+  const auto n = std::ssize(delimiter);
+  Term hit = matches(rows, delimiter);
+  if (most >= 0) hit = hit & running(hit).op("less_equal", most);
+  Term covered = hit;
+  for (int64_t j = 1; j < n; j++) covered = covered | shifted(hit, j);
+  const Term number = running(hit), place = counting_term(rows.edit(), rows.dim(1), KEEL_I64);
+  return {negated(covered) & rows.op("not_equal", 0),
+          number,
+          hit,
+          number,
+          place + static_cast<double>(n),
+          hit.to(KEEL_I64).sum({1}) + 1};
+}
+
+// Runs of whitespace are one delimiter; none is at the ends.
+Parts of_words(const Term& rows, double most) {
+  const Term space = (rows == 32) | ((rows > 8) & (rows < 14)) | ((rows > 27) & (rows < 32));
+  const Term text = negated(space) & rows.op("not_equal", 0);
+  Term start = text & negated(shifted(text, 1)), inside = text;
+  Term number = running(start) - 1;
+  if (most >= 0) {
+    start = start & (number.op("less_equal", most));
+    inside = text | ((number.op("greater_equal", most)) & rows.op("not_equal", 0));
+    number = number.op("minimum", most);
+  }
+  const Term place = counting_term(rows.edit(), rows.dim(1), KEEL_I64);
+  return {inside, number, start, number, place, start.to(KEEL_I64).sum({1})};
+}
+
+// Sums of `what` [k, width] by row and part: i64[parts, k]. Those not chosen go to a part that is dropped.
+Term by_part(const Term& what, const Term& chosen, const Term& number, keel_dim parts) {
+  Edit& e = what.edit();
+  const keel_dim rows = number.dim(0);
+  const Term row = counting_term(e, number.dims(), 0, KEEL_I64);
+  const Term part = select(chosen, number, number.size(parts));
+  const Term index = part * row.size(rows) + row;
+  const Term sums = index.op("scatter_add", what.broadcast(number.dims()),
+                             Attrs().dim("size", e.mul(e.add(parts, 1), rows)));
+  return sums.slice(0, 0, e.mul(parts, rows)).reshape({parts, rows});
+}
+
+// The bytes of all parts: u8[parts, k, width], from their starts and lengths [parts, k].
+Term bytes_of_parts(const Term& rows, const Term& starts, const Term& lengths) {
+  Edit& e = rows.edit();
+  const keel_dim width = rows.dim(1), wide = e.add(width, 1);
+  const Term place = counting_term(e, width, KEEL_I64), row = counting_term(e, starts.dims(), 1, KEEL_I64);
+  const Term from = (starts.unsqueeze(2) + place).op("minimum", place.size(width));
+  const Term in_part = place < lengths.unsqueeze(2);
+  const Term index = row.unsqueeze(2) * row.size(wide) + select(in_part, from, from.size(width));
+  return fitted(rows, wide).reshape({-1}).gather(index, 0);  // the last byte of a row is 0
+}
+
+void string_split(Call& c) {
+  const Strings x(c, 0);
+  const std::string delimiter = c.s("delimiter", "");
+  expect_text(delimiter, cat(c.title(), ": delimiter"));
+  const Dims dims = x.dims();
+  Edit& e = c.e;
+  const Term bytes = x.bytes();
+  const Term rows = bytes.reshape({e.product(dims), bytes.dims().back()});
+  const double most = c.has_attribute("maxsplit") ? static_cast<double>(c.i("maxsplit", 0)) : -1;
+  const Parts parts = delimiter.empty() ? of_words(rows, most) : between(rows, delimiter, most);
+  const keel_dim limit = e.add(rows.dim(1), 1);
+  const Term ones = filled(e, KEEL_I64, 1, rows.dims());
+  const Term largest = parts.count.reduced("reduce_max", {0}).op("maximum", 0);
+  const Term starts = by_part(parts.begin, parts.starts, parts.start_of, limit).op("trim", largest);
+  Term lengths = by_part(ones, parts.inside, parts.number, limit);
+  lengths = Term(e, e.op("trim", {lengths.v, largest.v}, Attrs().dim("size", starts.dim(0))));
+  Dims to = dims;
+  to.push_back(starts.dim(0)), to.push_back(rows.dim(1));
+  give_strings(c, 0, bytes_of_parts(rows, starts, lengths).transpose({1, 0, 2}).reshape(to));
+  c.set(1, parts.count.reshape(dims).v);
+}
+
+constexpr Rule kRules[] = {
+    {"StringSplit", 20, string_split, "delimiter maxsplit", 0, false, false, true},
+};
+
+}  // namespace
+
+Rules string_split_rules() { return kRules; }
+
+}  // namespace onnx_import
