@@ -79,7 +79,7 @@ def labels_and_scores(model):
     ({"coefficients": WEIGHTS[:7], "classlabels_ints": [0, 1]}, "INVALID", ["7 coefficients", "4 features", "2 classes"]),
     ({"coefficients": WEIGHTS[:8], "intercepts": [1.0], "classlabels_ints": [0, 1]}, "INVALID", ["1 intercepts", "2"]),
     ({"coefficients": WEIGHTS[:4], "classlabels_ints": [1]}, "UNIMPLEMENTED", ["1 class labels"]),
-    ({"coefficients": WEIGHTS[:4], "classlabels_strings": ["a", "b"]}, "UNIMPLEMENTED", ["strings"]),
+    ({"coefficients": WEIGHTS[:4], "classlabels_strings": ["a", "b"], "classlabels_ints": [0, 1]}, "INVALID", ["classlabels_strings", "one of them"]),
     ({"coefficients": WEIGHTS[:8], "classlabels_ints": [0, 1], "post_transform": "PROBIT"}, "UNIMPLEMENTED", ["PROBIT"])], ids=range(5))
 def test_refused_classifiers(context, attributes, code, words):
     assert_refused(context, *learned("LinearClassifier", [X], attributes, 1), code, words)

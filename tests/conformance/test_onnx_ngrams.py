@@ -50,7 +50,7 @@ REFUSED = [
     (lambda: vectorizer(TOKENS, ngram_indexes=[0, 1]), "INVALID", "ngram_indexes has 2 entries"),
     (lambda: vectorizer(TOKENS, ngram_indexes=[-1] * 16), "INVALID", "ngram_indexes is empty or has a negative entry"),
     (lambda: vectorizer(TOKENS, skips=2000), "UNIMPLEMENTED", "more than 1000 skips"),
-    (lambda: vectorizer(TOKENS, pool_strings=["a"]), "UNIMPLEMENTED", "n-grams of strings"),
+    (lambda: vectorizer(TOKENS, pool_strings=["a"]), "INVALID", "operand 0 is i64; expected a tensor of strings"),
     (lambda: vectorizer(TOKENS, weights=True, mode="IDF", ngram_indexes=[0] * 16), "UNIMPLEMENTED", "weights of n-grams that share place 0"),
     (lambda: vectorizer(TOKENS, weights=True, mode="IDF", ngram_indexes=[0, 1]), "INVALID", "ngram_indexes has 2 entries"),
     (lambda: vectorizer(TOKENS, ngram_indexes=[1 << 40] * 16), "UNIMPLEMENTED", "the place 1099511627776 in ngram_indexes"),

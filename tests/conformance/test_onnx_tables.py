@@ -85,8 +85,8 @@ REFUSED = [
     (lambda: classifier([2, 3], vectors_per_class=[6, -1]), "INVALID", "vectors_per_class has the entry -1"),
     (lambda: classifier([2, 3], vectors_per_class=[5]), "UNIMPLEMENTED", "vectors_per_class with 1 entries for 2 classes"),
     (lambda: classifier([2, 3], prob_a=[1.0], prob_b=[0.0]), "UNIMPLEMENTED", "prob_a: probabilities"),
-    (lambda: learned("OneHotEncoder", [ROWS], {"cats_strings": ["a"]}), "UNIMPLEMENTED", "categories that are strings"),
-    (lambda: learned("OneHotEncoder", [ROWS], {}), "INVALID", "cats_int64s is missing"),
+    (lambda: learned("OneHotEncoder", [ROWS], {"cats_strings": ["a"]}), "INVALID", "operand 0 is f32; expected a tensor of strings"),
+    (lambda: learned("OneHotEncoder", [ROWS], {}), "INVALID", "expected cats_int64s or cats_strings"),
     (lambda: learned("FeatureVectorizer", [ROWS], {"inputdimensions": [2]}), "UNIMPLEMENTED", "inputdimensions"),
     (lambda: learned("ZipMap", [ROWS], {"classlabels_int64s": [4, 5]}), "INVALID", "2 labels for 3 columns"),
 ]

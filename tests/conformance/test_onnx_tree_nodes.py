@@ -129,7 +129,7 @@ def classes(**more):
     (lambda: broken(base_values=[1.0, 2.0]), "INVALID", ["base_values", "2 entries"]),
     (lambda: broken(aggregate_function="MEDIAN"), "INVALID", ["aggregate_function", "MEDIAN"]),
     (lambda: broken(n_targets=0), "INVALID", ["n_targets"]), (lambda: broken(post_transform="PROBIT"), "UNIMPLEMENTED", ["PROBIT"]),
-    (lambda: classes(classlabels_strings=["a", "b"]), "UNIMPLEMENTED", ["strings", "classlabels_int64s"]),
+    (lambda: classes(classlabels_strings=["a", "b"], classlabels_int64s=[1, 2]), "INVALID", ["classlabels_int64s", "one of them"]),
     (lambda: classes(classlabels_int64s=[1]), "UNIMPLEMENTED", ["class labels"])], ids=range(14))
 def test_refusals(context, made, code, words):
     assert_refused(context, *made(), code, words)

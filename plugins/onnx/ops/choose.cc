@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plugins/onnx/ops/loop.h"
+#include "plugins/onnx/ops/strings.h"
 
 namespace onnx_import {
 namespace {
@@ -84,6 +85,12 @@ Term slices(const Term& x, int64_t axis) {
   return x.transpose(to).reshape({m, n});
 }
 
+// Strings are in the order of their bytes.
+Term byte_columns(Call& c, bool flat, int64_t axis) {
+  const Term bytes = Strings(c, 0).bytes();
+  return flat ? slices(bytes.reshape({c.e.product(c.dims(0)), bytes.dims().back()}), 0) : slices(bytes, axis);
+}
+
 // With sorted=0 the different entries are in the order of their first occurrences.
 void unique(Call& c) {
   Edit& e = c.e;
@@ -92,7 +99,9 @@ void unique(Call& c) {
   const int64_t axis = c.axis(c.i("axis", 0), static_cast<int64_t>(x.rank()));
   const keel_dim n = x.dim(static_cast<size_t>(axis));
   const Term keys = x.dtype() == KEEL_BOOL ? x.to(KEEL_U8) : x;
-  const auto [order, is_new] = x.rank() == 1 ? sorted_numbers(keys) : sorted_slices(slices(keys, axis));
+  const auto [order, is_new] = holds_strings(c, 0) ? sorted_slices(byte_columns(c, flat, axis))
+                               : x.rank() == 1     ? sorted_numbers(keys)
+                                                   : sorted_slices(slices(keys, axis));
   Term group = is_new.to(KEEL_I64).op("cumsum") - 1;
   Term first = order.gather(true_places(is_new), 0);
   const keel_dim found = first.dim(0);
@@ -102,6 +111,7 @@ void unique(Call& c) {
     first = first.gather(turn, 0);
   }
   c.done("gather", {x.v, first.v}, Attrs().i("axis", axis));
+  if (c.out[0]) c.out[0]->table = c.value(0).table;
   if (c.wants(1)) c.set(1, first.v);
   if (c.wants(2)) c.set(2, order.op("scatter_add", group, Attrs().dim("size", n)).v);
   if (!c.wants(3)) return;
@@ -158,7 +168,7 @@ void non_max_suppression(Call& c) {
 constexpr Rule kRules[] = {
     {"NonZero", 9, nonzero},
     {"Compress", 9, compress, "axis"},
-    {"Unique", 11, unique, "axis sorted"},
+    {"Unique", 11, unique, "axis sorted", 0, false, false, true},
     {"NonMaxSuppression", 10, non_max_suppression, "center_point_box"},
 };
 

@@ -20,16 +20,18 @@ Term constant_of(Edit& e, const Ints& numbers) {
   return {e, e.id(value)};
 }
 
-Ints class_labels(Call& c, const char* integers) {
-  if (c.has_attribute("classlabels_strings"))
-    c.unsupported(cat("classlabels_strings: labels that are strings; expected ", integers));
-  Ints labels = c.ints(integers);
+Labels class_labels(Call& c, const char* integers) {
+  Labels labels = {c.ints(integers), c.strings("classlabels_strings")};
+  if (!labels.numbers.empty() && !labels.words.empty())
+    c.invalid(cat("it has ", integers, " and classlabels_strings; expected one of them"));
   if (labels.size() < 2) c.unsupported(cat(labels.size(), " class labels; expected two or more"));
   return labels;
 }
 
-void give_labels(Call& c, const Ints& labels, const Term& scores) {
-  c.set(0, constant_of(c.e, labels).gather(scores.op("arg_max", Attrs().i("axis", 1)), 0).v);
+void give_labels(Call& c, const Labels& labels, const Term& scores) {
+  const Term best = scores.op("arg_max", Attrs().i("axis", 1));
+  if (!labels.words.empty()) return give_words(c, 0, labels.words, best);
+  c.set(0, constant_of(c.e, labels.numbers).gather(best, 0).v);
 }
 
 std::string transform_of(Call& c) {

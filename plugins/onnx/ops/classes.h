@@ -1,6 +1,8 @@
 // classes.h: what the operators of ai.onnx.ml share: constant lists, labels of classes, transforms of scores.
 #pragma once
-#include "plugins/onnx/ops/term.h"
+#include <algorithm>
+
+#include "plugins/onnx/ops/strings.h"
 
 namespace onnx_import {
 
@@ -11,10 +13,15 @@ Term constant_of(Edit& e, const Ints& numbers);
 // A constant of f32, f64, i32 or i64.
 Term stored(Edit& e, keel_dt dtype, const Ints& dims, const std::vector<double>& numbers);
 
-// The labels of at least two classes, integers; refuses a node that has strings.
-Ints class_labels(Call& c, const char* integers);
+// The labels of at least two classes, integers or strings.
+struct Labels {
+  Ints numbers;
+  Words words;
+  size_t size() const { return std::max(numbers.size(), words.size()); }
+};
+Labels class_labels(Call& c, const char* integers);
 // Result 0 of a classifier: the label of the highest score in each row.
-void give_labels(Call& c, const Ints& labels, const Term& scores);
+void give_labels(Call& c, const Labels& labels, const Term& scores);
 
 // The attribute post_transform; refuses other words than NONE, SOFTMAX and LOGISTIC.
 std::string transform_of(Call& c);

@@ -21,14 +21,23 @@ void feature_vectorizer(Call& c) {
   c.set(0, parts.size() == 1 ? parts[0].v : concat(parts, 1).v);
 }
 
+// The place of each element among the categories; -1: none.
+Term category_places(Call& c) {
+  const Words words = c.strings("cats_strings");
+  const Ints categories = c.ints("cats_int64s");
+  if (words.empty() == categories.empty()) c.invalid("expected cats_int64s or cats_strings");
+  if (words.empty()) return places_of(Term(c, 0).to(KEEL_I64), categories);
+  const Strings x(c, 0);
+  return x.spread(Vocabulary(c.e, words, cat(c.title(), ": cats_strings")).places(x.rows()));
+}
+
 // With zeros=0 an unknown category is an error: the index of a gather that does not exist.
 void one_hot_encoder(Call& c) {
-  if (c.has_attribute("cats_strings")) c.unsupported("cats_strings: categories that are strings");
-  const Ints categories = c.ints("cats_int64s");
-  if (categories.empty()) c.invalid("attribute cats_int64s is missing or empty");
-  const Term x = Term(c, 0).to(KEEL_I64);
+  const Term x = category_places(c);
+  const size_t count = std::max(c.ints("cats_int64s").size(), c.strings("cats_strings").size());
   const auto last = static_cast<int64_t>(x.rank());
-  Term hit = (x.unsqueeze(x.rank()) == constant_of(c.e, categories)).to(KEEL_F32);
+  const Term all = counting_term(c.e, static_cast<keel_dim>(count), KEEL_I64);
+  Term hit = (x.unsqueeze(x.rank()) == all).to(KEEL_F32);
   if (c.i("zeros", 1) == 0) {
     const Term unknown = (hit.reduced("reduce_max", {last}, true) == 0).to(KEEL_I64);
     hit = hit * filled(c.e, KEEL_F32, 1, {1}).gather(unknown, 0);
@@ -51,7 +60,7 @@ void zip_map(Call& c) {
 #define ML "ai.onnx.ml."
 constexpr Rule kRules[] = {
     {ML "FeatureVectorizer", 1, feature_vectorizer, "inputdimensions"},
-    {ML "OneHotEncoder", 1, one_hot_encoder, "cats_int64s cats_strings zeros"},
+    {ML "OneHotEncoder", 1, one_hot_encoder, "cats_int64s cats_strings zeros", 0, false, false, true},
     {ML "ZipMap", 1, zip_map, "classlabels_int64s classlabels_strings"},
 };
 

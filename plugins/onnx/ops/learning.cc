@@ -82,7 +82,7 @@ void linear_regressor(Call& c) {
 
 // Scores of all classes; one row of coefficients for two classes is the score of the second.
 void linear_classifier(Call& c) {
-  const Ints labels = class_labels(c, "classlabels_ints");
+  const Labels labels = class_labels(c, "classlabels_ints");
   const std::vector<float> weights = c.floats("coefficients"), bias = c.floats("intercepts");
   const auto classes = static_cast<int64_t>(labels.size()), n = static_cast<int64_t>(weights.size());
   const Dims d = c.dims(0);

@@ -1,4 +1,4 @@
-// ngrams.cc: TfIdfVectorizer on integers: how often each n-gram of a pool occurs in a row of tokens.
+// ngrams.cc: TfIdfVectorizer: how often each n-gram of a pool occurs in a row of tokens.
 //
 // All places of a row are compared with all n-grams of a length at once, a comparison for each of its tokens.
 #include <algorithm>
@@ -50,8 +50,28 @@ Term occurrences(const Term& x, const Grams& grams, int64_t step, int64_t starts
   return found[0].to(KEEL_F32).sum({2});
 }
 
-Term counts_of(Call& c, const Term& x, int64_t size) {
-  const Ints pool = c.ints("pool_int64s"), starts = c.ints("ngram_counts"), places = c.ints("ngram_indexes");
+// The tokens of the pool as numbers, and the operand's; words are numbered by their first places.
+struct Tokens {
+  Ints pool;
+  Term x;
+};
+
+Tokens tokens_of(Call& c) {
+  const Words words = c.strings("pool_strings");
+  if (words.empty()) {
+    if (holds_strings(c, 0)) c.invalid("its operand holds strings, but pool_strings is missing or empty");
+    return {c.ints("pool_int64s"), Term(c, 0).to(KEEL_I64)};
+  }
+  const Strings x(c, 0);
+  std::map<Text, int64_t> numbers;
+  Ints pool;
+  for (size_t i = 0; i < words.size(); i++)
+    pool.push_back(numbers.emplace(words[i], static_cast<int64_t>(i)).first->second);
+  return {pool, x.spread(Vocabulary(c.e, words, cat(c.title(), ": pool_strings")).places(x.rows()))};
+}
+
+Term counts_of(Call& c, const Ints& pool, const Term& x, int64_t size) {
+  const Ints starts = c.ints("ngram_counts"), places = c.ints("ngram_indexes");
   const int64_t shortest = c.required("min_gram_length"), longest = c.required("max_gram_length"),
                 skips = c.required("max_skip_count"),
                 columns = static_dim(c, x.dim(1), "the number of tokens");
@@ -91,8 +111,6 @@ std::vector<float> weights_of(Call& c, const Ints& places, int64_t size) {
 }
 
 void tf_idf_vectorizer(Call& c) {
-  if (c.has_attribute("pool_strings"))
-    c.unsupported("pool_strings: n-grams of strings; expected pool_int64s");
   const Ints places = c.ints("ngram_indexes");
   if (places.empty() || *std::min_element(places.begin(), places.end()) < 0)
     c.invalid("ngram_indexes is empty or has a negative entry");
@@ -100,11 +118,12 @@ void tf_idf_vectorizer(Call& c) {
   if (size > (1 << 24))
     c.unsupported(cat("the place ", size - 1, " in ngram_indexes; at most ", (1 << 24) - 1));
   if (rank != 1 && rank != 2) c.invalid(cat("operand 0 has ", rank, " dims; expected 1 or 2"));
-  const Term given(c, 0), x = (rank == 1 ? given.unsqueeze(0) : given).to(KEEL_I64);
+  const auto [pool, given] = tokens_of(c);
+  const Term x = rank == 1 ? given.unsqueeze(0) : given;
   const std::string mode = c.s("mode", "");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
     c.invalid(cat("mode is '", mode, "'; expected TF, IDF or TFIDF"));
-  Term y = counts_of(c, x, size);
+  Term y = counts_of(c, pool, x, size);
   if (mode == "IDF") y = (y > 0).to(KEEL_F32);
   if (mode != "TF" && c.has_attribute("weights"))
     y = y * constant_of(c.e, KEEL_F32, weights_of(c, places, size));
@@ -114,7 +133,8 @@ void tf_idf_vectorizer(Call& c) {
 constexpr Rule kRules[] = {
     {"TfIdfVectorizer", 9, tf_idf_vectorizer,
      "max_gram_length max_skip_count min_gram_length mode ngram_counts ngram_indexes pool_int64s "
-     "pool_strings weights"},
+     "pool_strings weights",
+     0, false, false, true},
 };
 
 }  // namespace

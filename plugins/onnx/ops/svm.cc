@@ -85,8 +85,9 @@ Pairs pairs_of(Call& c, const Ints& per_class, int64_t vectors) {
 }
 
 void svm_classifier(Call& c) {
-  const Ints labels = class_labels(c, "classlabels_ints"), per_class = c.ints("vectors_per_class");
-  const auto classes = std::ssize(labels);
+  const Labels labels = class_labels(c, "classlabels_ints");
+  const Ints per_class = c.ints("vectors_per_class");
+  const auto classes = static_cast<int64_t>(labels.size());
   if (classes > 64) c.unsupported(cat(classes, " classes; at most 64"));
   if (c.has_attribute("prob_a") && !c.floats("prob_a").empty())
     c.unsupported("prob_a: probabilities; export the scores (skl2onnx: the option raw_scores)");

@@ -135,7 +135,8 @@ Term of_two(Call& c, const Term& y) {
 }
 
 void tree_classifier(Call& c) {
-  const Ints labels = class_labels(c, "classlabels_int64s"), ids = c.ints("class_ids");
+  const Labels labels = class_labels(c, "classlabels_int64s");
+  const Ints ids = c.ints("class_ids");
   const size_t classes = labels.size();
   const bool one_known = classes == 2 && !ids.empty() && std::ranges::count(ids, ids[0]) == std::ssize(ids);
   const Listed listed = read_nodes(c);

@@ -1,0 +1,94 @@
+"""Pipelines in the style of scikit-learn: text features, categories and classifiers whose labels are strings."""
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+from string_models import FLOAT, INT64, STRING, WORDS, assert_as_evaluator, assert_as_runtime, assert_gives, model_of, node_model, words
+
+ML = "ai.onnx.ml"
+LABELS = ["cat", "dög", "的"]
+
+
+def classifier(op, features, **attributes):
+    return node_model(op, [("x", FLOAT, [None, features])], [("label", STRING, None), ("scores", FLOAT, None)], ML, ml=1, **attributes)
+
+
+def scored(n, seed=0):
+    return [np.random.default_rng(seed).standard_normal((n, 4)).astype(np.float32)]
+
+
+@pytest.mark.parametrize("n", [0, 1, 9])
+def test_classifiers(n):
+    rng = np.random.default_rng(1)
+    linear = {"coefficients": rng.standard_normal(12).tolist(), "intercepts": [0.1, -0.2, 0.3], "classlabels_strings": LABELS}
+    assert_as_runtime(classifier("LinearClassifier", 4, post_transform="SOFTMAX", **linear), scored(n))
+    binary = {"coefficients": rng.standard_normal(4).tolist(), "intercepts": [0.1], "classlabels_strings": LABELS[:2]}
+    assert_as_evaluator(classifier("LinearClassifier", 4, post_transform="LOGISTIC", **binary), scored(n or 1))
+    tree = {"nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_featureids": [1, 0, 0], "nodes_values": [0.1, 0.0, 0.0],
+            "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"], "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0],
+            "class_treeids": [0, 0, 0], "class_nodeids": [1, 2, 2], "class_ids": [0, 1, 2], "class_weights": [1.0, 0.3, 0.7],
+            "classlabels_strings": LABELS}
+    assert_as_runtime(classifier("TreeEnsembleClassifier", 4, **tree), scored(n))
+    svm = {"classlabels_strings": LABELS, "coefficients": rng.standard_normal(8).tolist(), "kernel_params": [0.5, 0.0, 3.0],
+           "kernel_type": "RBF", "rho": [0.1, -0.1, 0.2], "support_vectors": rng.standard_normal(16).tolist(), "vectors_per_class": [1, 2, 1]}
+    assert_as_runtime(classifier("SVMClassifier", 4, **svm), scored(n))
+
+
+@pytest.mark.parametrize("zeros", [0, 1])
+def test_one_hot_encoder(zeros):
+    model = node_model("OneHotEncoder", [("x", STRING, ["n", None])], [("y", FLOAT, None)], ML, ml=1, cats_strings=LABELS, zeros=zeros)
+    for shape in ((1, 1), (4, 3), (0, 2)):
+        assert_as_runtime(model, [words(np.random.default_rng(2), *shape, of=[*LABELS, *([""] if zeros else [])])])
+
+
+def test_array_feature_extractor():
+    model = node_model("ArrayFeatureExtractor", [("x", STRING, [None, 4]), ("i", INT64, [3])], [("y", STRING, None)], ML, ml=1)
+    assert_as_runtime(model, [words(np.random.default_rng(3), 3, 4), np.array([2, 0, 2])])
+
+
+POOL = ["a", "b", "的", "", "a", "b", "b", "的", "x", "y", "a", "b", "a"]  # 4 words alone, 3 pairs, one triple
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_tf_idf(mode, n):
+    given = {"min_gram_length": 1, "max_gram_length": 3, "max_skip_count": 1, "mode": mode, "ngram_counts": [0, 4, 10],
+             "ngram_indexes": [0, 2, 1, 3, 7, 6, 5, 4], "pool_strings": POOL, "weights": [1.0, 2.0, 0.5, 4.0, 3.0, 0.1, 7.0, 9.0]}
+    model = node_model("TfIdfVectorizer", [("x", STRING, ["n", 6])], [("y", FLOAT, None)], **given)
+    x = words(np.random.default_rng(n), n, 6, of=["a", "b", "的", "", "x", "y", "other words"])
+    assert_as_runtime(model, [x]) if n else assert_gives(model, [x], [np.zeros((0, 8), np.float32)])
+
+
+@pytest.mark.parametrize("attributes", [{}, {"sorted": 0}, {"axis": 0}, {"axis": 1}, {"axis": 0, "sorted": 0}], ids=str)
+def test_unique(attributes):
+    rng = np.random.default_rng(4)
+    outputs = [("y", STRING, None), ("first", INT64, None), ("inverse", INT64, None), ("counts", INT64, None)]
+    for shape in ((5, 2), (1, 1), (12, 1)):
+        x = words(rng, *shape, of=WORDS[:6])
+        got = node_model("Unique", [("x", STRING, [None, shape[1]])], outputs, **attributes)
+        assert_as_runtime(got, [x])
+
+
+def pipeline(vocabulary, labels, seed=5):
+    """Lower case, words, counts of n-grams and a linear classifier; and a label encoder of the same words."""
+    rng = np.random.default_rng(seed)
+    weights = rng.standard_normal((len(labels), len(vocabulary))).astype(np.float32)
+    nodes = [helper.make_node("StringNormalizer", ["text"], ["low"], case_change_action="LOWER", locale="C.UTF-8"),
+             helper.make_node("StringSplit", ["low"], ["words", "n"]),
+             helper.make_node("Gather", ["words", "first"], ["some"], axis=1),
+             helper.make_node("TfIdfVectorizer", ["some"], ["counts"], min_gram_length=1, max_gram_length=1, max_skip_count=0, mode="TF",
+                              ngram_counts=[0], ngram_indexes=list(range(len(vocabulary))), pool_strings=vocabulary),
+             helper.make_node("LinearClassifier", ["counts"], ["label", "scores"], domain=ML, coefficients=weights.reshape(-1).tolist(),
+                              intercepts=rng.standard_normal(len(labels)).tolist(), classlabels_strings=labels, post_transform="SOFTMAX"),
+             helper.make_node("LabelEncoder", ["label"], ["code"], domain=ML, keys_strings=labels, values_int64s=list(range(len(labels))))]
+    return model_of(nodes, [("text", STRING, ["n"])], [("label", STRING, None), ("scores", FLOAT, None), ("code", INT64, None)], ml=2,
+                    initializer=[numpy_helper.from_array(np.arange(3), "first")])
+
+
+def test_pipeline():
+    """Texts of 3 to 7 words in several numbers and widths."""
+    rng = np.random.default_rng(6)
+    vocabulary = ["w%d" % k for k in range(40)] + ["é%d" % k for k in range(10)]
+    model = pipeline(vocabulary, LABELS)
+    for n in (1, 2, 17, 200):
+        texts = [" ".join(rng.choice([*vocabulary, "É3", "W7", "other"], rng.integers(3, 8))) for _ in range(n)]
+        assert_as_runtime(model, [np.array(texts, object)], ("cpu", "reference") if n < 100 else ("cpu",))
