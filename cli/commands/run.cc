@@ -13,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/measure/observe.h"
 #include "cli/show/print.h"
+#include "cli/show/strings.h"
 
 namespace cli {
 namespace {
@@ -59,14 +60,17 @@ void save_results(const std::string& path, const NamedArrays& results) {
   write_file(path, npy ? write_npy(results[0].second) : write_npz(results));
 }
 
-void print_results(const NamedArrays& results, const Args& args, const std::string& device) {
+void print_results(const NamedArrays& results, const std::set<std::string>& strings, const Args& args,
+                   const std::string& device) {
   if (args.json) {
     Json outputs = Json::object();
-    for (const auto& [name, array] : results) outputs[name] = array_json(array);
+    for (const auto& [name, array] : results)
+      outputs[name] = strings.count(name) ? strings_json(array) : array_json(array);
     return print_json({{"schema", "keel.run/1"}, {"device", device}, {"outputs", outputs}});
   }
   for (const auto& [name, array] : results)
-    fmt::print("{}: {}\n{}\n", name, type_text(array.tensor()), array_text(array));
+    fmt::print("{}: {}\n{}\n", name, type_text(array.tensor()),
+               strings.count(name) ? strings_text(array) : array_text(array));
 }
 
 int report_stop(const Seen& seen, const std::string& why, const Args& args, bool failed) {
@@ -220,7 +224,7 @@ int run_command(const Args& given_args) {
   for (size_t i = 0; i < out.size(); i++)
     results.emplace_back(entry.results.at(i).name, packed(context, out[i]));
   if (args.output.empty())
-    print_results(results, args, device);
+    print_results(results, string_results(model), args, device);
   else
     save_results(results_path(args), results);
   return kOk;

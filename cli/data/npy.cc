@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "cli/data/bytes.h"
+#include "cli/data/npy_text.h"
 #include "cli/exit.h"
 
 namespace cli {
@@ -142,10 +143,11 @@ keel_dt dtype_of_descr(const std::string& descr, const std::string& where, keel_
   if (keel::is_storage(as) && (body == "V1" || body == "u1" || body == "i1")) return KEEL_U8;  // see pack()
   for (const DescrRow& row : kDescrs)
     if (row.descr == body) return row.dtype;
-  throw Fail(kBadFile, where + ": dtype '" + descr + "' is not supported",
-             body == "V1"
-                 ? "elements of one byte: add their dtype, as in x=@x.npy:f8e4m3fn"
-                 : "save it with numpy as bool, int8 to int64, uint8 to uint64, float16, float32 or float64");
+  throw Fail(
+      kBadFile, where + ": dtype '" + descr + "' is not supported",
+      body == "V1"
+          ? "elements of one byte: add their dtype, as in x=@x.npy:f8e4m3fn"
+          : "save it with numpy as bool, int8 to int64, uint8 to uint64, float16, float32, float64, S or U");
 }
 
 // Elements of `size` bytes from column-major to row-major.
@@ -187,6 +189,28 @@ std::string unpack(const keel::Array& array) {
   return bytes;
 }
 
+// All elements of `size` bytes, in row-major order.
+std::string elements(std::string_view bytes, const Header& h, size_t size, const std::string& where) {
+  const size_t total = checked_bytes(h, size, where), have = bytes.size() - h.data_at;
+  if (have < total)
+    throw Fail(kBadFile, where + ": the .npy data is truncated: got " + std::to_string(have) +
+                             " bytes, expected " + std::to_string(total));
+  std::string out(bytes.substr(h.data_at, total));
+  if (total && h.fortran && h.shape.size() > 1)
+    from_fortran(bytes.data() + h.data_at, out.data(), h.shape, size, total / size);
+  return out;
+}
+
+keel::Array read_text(const keel::Context& context, std::string_view bytes, const Header& h,
+                      const TextDtype& dtype, const std::string& where) {
+  const TextRows rows = text_rows(elements(bytes, h, dtype.bytes(), where), dtype, where);
+  std::vector<int64_t> shape = h.shape;
+  shape.push_back(static_cast<int64_t>(rows.width));
+  keel::Array array = keel::Array::zeros(context, KEEL_U8, shape);
+  if (!rows.bytes.empty()) std::memcpy(array.data(), rows.bytes.data(), rows.bytes.size());
+  return array;
+}
+
 }  // namespace
 
 bool is_npy(std::string_view bytes) { return bytes.starts_with(kMagic); }
@@ -194,19 +218,15 @@ bool is_npy(std::string_view bytes) { return bytes.starts_with(kMagic); }
 keel::Array read_npy(const keel::Context& context, std::string_view bytes, const std::string& where,
                      keel_dt as) {
   Header h = parse_header(bytes, where);
+  if (const auto text = text_dtype(h.descr)) return read_text(context, bytes, h, *text, where);
   keel_dt dtype = dtype_of_descr(h.descr, where, as);
   auto element = static_cast<size_t>(keel::dtype_size(dtype));
-  size_t total = checked_bytes(h, element, where), have = bytes.size() - h.data_at;
-  if (have < total)
-    throw Fail(kBadFile, where + ": the .npy data is truncated: got " + std::to_string(have) +
-                             " bytes, expected " + std::to_string(total));
+  const std::string data = elements(bytes, h, element, where);
+  const size_t total = data.size();
   keel::Array array = keel::Array::zeros(context, dtype, h.shape);
   if (total == 0) return array;
   char* out = static_cast<char*>(array.data());
-  if (h.fortran && h.shape.size() > 1)
-    from_fortran(bytes.data() + h.data_at, out, h.shape, element, total / element);
-  else
-    std::memcpy(out, bytes.data() + h.data_at, total);
+  std::memcpy(out, data.data(), total);
   if (h.descr.front() == '>' && element > 1)
     for (size_t i = 0; i < total; i += element) std::reverse(out + i, out + i + element);
   if (dtype == KEEL_BOOL)  // in NumPy any non-zero byte is true; Keel requires 0 or 1

@@ -14,6 +14,7 @@ bool is_zip(std::string_view bytes);
 
 // `where` names the source in messages. NumPy has no bf16: two-byte void ('V2', as ml_dtypes writes it) is
 // read as bf16, and with `as` = KEEL_BF16 so is u2. Big-endian data is converted, Fortran order too.
+// Strings become bytes (npy_text.h).
 keel::Array read_npy(const keel::Context& context, std::string_view bytes, const std::string& where,
                      keel_dt as = 0);
 std::string write_npy(const keel::Array& array);

@@ -1,6 +1,8 @@
 """Strings that models look up: LabelEncoder, CategoryMapper, Equal, and operators that only move them, as in ONNX Runtime."""
+import keel
 import numpy as np
 import pytest
+from keel.onnx import backend
 from onnx import helper, numpy_helper
 from string_models import FLOAT, INT64, STRING, WORDS, assert_as_evaluator, assert_as_runtime, model_of, node_model, tensor, words
 
@@ -46,6 +48,46 @@ def test_category_mapper(n):
     assert_as_runtime(model, [words(np.random.default_rng(6), n)])
     model = node_model("CategoryMapper", [("x", INT64, ["n"])], [("y", STRING, None)], ML, default_string="none", **cats)
     assert_as_runtime(model, [np.random.default_rng(7).integers(1, 8, n) * 10])
+
+
+def test_label_encoder_of_version_1():
+    classes = {"classes_strings": ["a", "的", "b"], "default_int64": 9, "default_string": "none"}
+    x = np.array([["的", "x"], ["b", "a"]], object)
+    assert_as_runtime(node_model("LabelEncoder", [("x", STRING, [2, 2])], [("y", INT64, None)], ML, ml=1, **classes), [x])
+    x = np.array([0, 2, 3, -1, 2**40])
+    assert_as_runtime(node_model("LabelEncoder", [("x", INT64, [5])], [("y", STRING, None)], ML, ml=1, **classes), [x])
+
+
+NUMBERS = ["0", "7", "-7", "+12", "00120", "-0", "123456789012345678", "-999999999999999999"]
+
+
+def cast_model(kinds, to, shape=("n",), **attributes):
+    return node_model("Cast", [("x", kinds[0], list(shape))], [("y", kinds[1], None)], to=to, **attributes)
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (20,), (2, 3), ()])
+def test_cast_of_integers(shape):
+    rng = np.random.default_rng(10)
+    assert_as_runtime(cast_model((STRING, INT64), INT64, shape), [words(rng, *shape, of=NUMBERS)])
+    numbers = [0, 1, -1, 10, 99, -100, 2**63 - 1, -2**63, 10**18, -10**18, 1234567890123456789]
+    assert_as_runtime(cast_model((INT64, STRING), STRING, shape), [np.array(rng.choice(numbers, shape))])
+
+
+@pytest.mark.parametrize("word", ["", "x", "1x", "-", "1.5", "1 ", "--1", "1-", "1234567890123456789"])
+def test_strings_that_are_no_integers(word):
+    with pytest.raises(keel.Error, match="index 1 is not in"):
+        backend.prepare(cast_model((STRING, INT64), INT64), "cpu").run([np.array(["1", word], object)])
+
+
+def test_cast_of_constants_to_floats():
+    stored = numpy_helper.from_array(np.array([["1.5", "-2e-3"], ["+.25", "1e300"]], object), "k")
+    nodes = [helper.make_node("Cast", ["k"], ["f"], to=FLOAT), helper.make_node("Add", ["f", "x"], ["y"])]
+    model = model_of(nodes, [("x", FLOAT, [1])], [("y", FLOAT, None)], initializer=[stored])
+    got = backend.prepare(model, "cpu").run([np.zeros(1, np.float32)])[0]
+    assert got.tolist() == np.array([[1.5, -2e-3], [0.25, np.inf]], np.float32).tolist()
+    for kinds, to, reason in (((STRING, FLOAT), FLOAT, "strings to floats"), ((FLOAT, STRING), STRING, "f32 to strings")):
+        with pytest.raises(keel.UnimplementedError, match=reason):
+            backend.prepare(cast_model(kinds, to))
 
 
 def test_equal_and_concat():

@@ -1,6 +1,8 @@
 """Pipelines in the style of scikit-learn: text features, categories and classifiers whose labels are strings."""
+import keel
 import numpy as np
 import pytest
+from keel.onnx import backend
 from onnx import helper, numpy_helper
 from string_models import FLOAT, INT64, STRING, WORDS, assert_as_evaluator, assert_as_runtime, assert_gives, model_of, node_model, words
 
@@ -43,6 +45,36 @@ def test_one_hot_encoder(zeros):
 def test_array_feature_extractor():
     model = node_model("ArrayFeatureExtractor", [("x", STRING, [None, 4]), ("i", INT64, [3])], [("y", STRING, None)], ML, ml=1)
     assert_as_runtime(model, [words(np.random.default_rng(3), 3, 4), np.array([2, 0, 2])])
+
+
+def branches(condition):
+    """x or x + "!?", by a number; the constant branch and captured strings have other widths."""
+    def graph(name, nodes, out):
+        return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(out, STRING, None)])
+    yes = graph("yes", [helper.make_node("StringConcat", ["x", "mark"], ["a"])], "a")
+    no = graph("no", [helper.make_node("Where", ["p", "k", "x"], ["b"])], "b")
+    nodes = [helper.make_node("If", [condition], ["c"], then_branch=yes, else_branch=no), helper.make_node("StringConcat", ["c", "mark"], ["y"])]
+    stored = [numpy_helper.from_array(np.array(value, object), name) for name, value in (("mark", ["!?"]), ("k", ["of a constant"]))]
+    return model_of(nodes, [("x", STRING, ["n"]), ("p", 9, [])], [("y", STRING, None)],
+                    initializer=[*stored, numpy_helper.from_array(np.array(True), "yes")])
+
+
+@pytest.mark.parametrize("condition", ["p", "yes"])
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_branches(condition, n):
+    for chosen in (True, False):
+        x = words(np.random.default_rng(7), n)
+        assert_as_evaluator(branches(condition), [x, np.array(chosen)])
+
+
+def test_strings_in_loops_are_refused():
+    body = helper.make_graph([helper.make_node("Identity", ["s"], ["t"]), helper.make_node("Identity", ["go"], ["on"])], "body",
+                             [helper.make_tensor_value_info("i", INT64, []), helper.make_tensor_value_info("go", 9, []),
+                              helper.make_tensor_value_info("s", STRING, [1])],
+                             [helper.make_tensor_value_info("on", 9, []), helper.make_tensor_value_info("t", STRING, [1])])
+    model = model_of([helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)], [("n", INT64, []), ("x", STRING, [1])], [("y", STRING, None)])
+    with pytest.raises(keel.UnimplementedError, match="Loop.*operand 2 .'x'. is a tensor of strings"):
+        backend.prepare(model).run([np.array(2), np.array(["a"], object)])
 
 
 POOL = ["a", "b", "的", "", "a", "b", "b", "的", "x", "y", "a", "b", "a"]  # 4 words alone, 3 pairs, one triple

@@ -94,9 +94,9 @@ struct Rule {
   void (*convert)(Call&);
   const char* attributes = "";  // supported names, separated by spaces
   uint32_t values = 0;          // bit i: the value of operand i must be known at import
-  bool moves = false;           // elements of the result are elements of operand 0
+  bool moves = false;           // elements of the result are elements of operand 0, which may be strings
   bool lists = false;           // takes sequences and absent optionals (forms.h)
-  bool strings = false;         // takes tensors of strings (text.h); one that moves takes them as operand 0
+  bool strings = false;         // takes tensors of strings (text.h) itself
 };
 using Rules = std::span<const Rule>;
 constexpr uint32_t bit(int i) { return 1u << i; }

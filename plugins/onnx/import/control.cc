@@ -4,6 +4,7 @@
 
 #include "plugins/onnx/import/forms.h"
 #include "plugins/onnx/import/importer.h"
+#include "plugins/onnx/import/text.h"
 
 namespace onnx_import {
 
@@ -104,12 +105,24 @@ std::unique_ptr<Importer::Body> Importer::branch(const Graph& g, Call& call, con
   }
 }
 
+// Strings that both branches give are bytes of one width.
+void Importer::align_strings(Body& a, Body& b) {
+  for (size_t k = 0; k < std::min(a.results.size(), b.results.size()); k++) {
+    if (!a.results[k]->table || !b.results[k]->table) continue;
+    const keel_value one = bytes_of(a.edit, *a.results[k]), other = bytes_of(b.edit, *b.results[k]);
+    const keel_dim width = a.edit.max(a.edit.dims(one).back(), b.edit.dims(other).back());
+    a.results[k] = strings_value(a.edit, widened(a.edit, one, width));
+    b.results[k] = strings_value(b.edit, widened(b.edit, other, width));
+  }
+}
+
 void Importer::branch_on_data(Call& call, const Scope& scope) {
   const Graph &yes = graph_of(call, "then_branch"), &no = graph_of(call, "else_branch");
   Captured captured;
   if (!capture({&yes, &no}, scope, &captured)) return call.mark_missing();
   const auto then_body = branch(yes, call, scope, captured), else_body = branch(no, call, scope, captured);
   if (!then_body || !else_body || then_body->missing || else_body->missing) return call.mark_missing();
+  align_strings(*then_body, *else_body);
   if (const std::string difference = differing(*then_body, *else_body); !difference.empty()) {
     if (demand_values(call, {0})) return call.mark_missing();
     call.unsupported(

@@ -150,6 +150,7 @@ class Importer {
     keel_attr attribute() const { return {KEEL_ATTR_GRAPH, 0, number, 0, nullptr}; }
   };
   std::string differing(Body& a, Body& b);
+  static void align_strings(Body& a, Body& b);
   void expect_tensors(Call& call, const Body& body) const;
   bool capture(const std::vector<const Graph*>& graphs, const Scope& scope, Captured* out) const;
   std::unique_ptr<Body> body_of(const Graph& g, Call& call, const Scope& scope, const Captured& captured,

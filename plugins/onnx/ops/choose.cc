@@ -167,7 +167,7 @@ void non_max_suppression(Call& c) {
 
 constexpr Rule kRules[] = {
     {"NonZero", 9, nonzero},
-    {"Compress", 9, compress, "axis"},
+    {"Compress", 9, compress, "axis", 0, true},
     {"Unique", 11, unique, "axis sorted", 0, false, false, true},
     {"NonMaxSuppression", 10, non_max_suppression, "center_point_box"},
 };

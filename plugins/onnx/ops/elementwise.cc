@@ -98,6 +98,8 @@ void cast_to(Call& c, keel_dt to) {
 }
 void cast(Call& c) {
   if (!c.has_attribute("to")) c.invalid("attribute 'to' is missing");
+  if (c.i("to", 0) == kString) return cast_to_strings(c);
+  if (holds_strings(c, 0)) return cast_from_strings(c, c.type("to", 0));
   cast_to(c, c.type("to", 0));
 }
 void cast_like(Call& c) { cast_to(c, c.dtype(1)); }
@@ -216,7 +218,7 @@ constexpr Rule kRules[] = {
     {"IsNaN", 9, same<"is_nan">},
     {"IsInf", 10, is_inf, "detect_negative detect_positive"},
     {"Where", 9, where, "", 0, false, false, true},
-    {"Cast", 6, cast, "to saturate round_mode", 0, true},
+    {"Cast", 6, cast, "to saturate round_mode", 0, true, false, true},
     {"CastLike", 15, cast_like, "saturate round_mode"},
     {"BitCast", 26, bit_cast, "to"},
     {"Clip", 11, clip},

@@ -111,7 +111,22 @@ void expect_as_many(Call& c, int64_t keys, int64_t values) {
   if (keys != values) c.invalid(cat("it has ", keys, " keys and ", values, " values"));
 }
 
+// Version 1: a class's place for the class, or the reverse.
+void encode_classes(Call& c) {
+  const Words classes = c.strings("classes_strings");
+  const auto count = static_cast<double>(classes.size());
+  if (!holds_strings(c, 0)) {
+    const Term x = Term(c, 0).to(KEEL_I64);
+    return give_word_or(c, select((x < 0) | x.op("greater_equal", count), -1.0, x), classes,
+                        c.s("default_string", "_Unused"));
+  }
+  const Strings x(c, 0);
+  const Term place = Vocabulary(c.e, classes, cat(c.title(), ": classes_strings")).places(x.rows());
+  c.set(0, x.spread(select(place < 0, static_cast<double>(c.i("default_int64", -1)), place)).v);
+}
+
 void label_encoder(Call& c) {
+  if (c.has_attribute("classes_strings")) return encode_classes(c);
   const auto [place, keys] = places_of_keys(c);
   if (are_strings(c, kValues)) {
     const Words values = words_of(c, kValues.strings, kValues.tensor);
@@ -143,8 +158,9 @@ void category_mapper(Call& c) {
 
 #define ML "ai.onnx.ml."
 constexpr Rule kRules[] = {
-    {ML "LabelEncoder", 2, label_encoder,
-     "default_float default_int64 default_string default_tensor keys_floats keys_int64s keys_strings "
+    {ML "LabelEncoder", 1, label_encoder,
+     "classes_strings default_float default_int64 default_string default_tensor keys_floats keys_int64s "
+     "keys_strings "
      "keys_tensor values_floats values_int64s values_strings values_tensor",
      0, false, false, true},
     {ML "CategoryMapper", 1, category_mapper, "cats_int64s cats_strings default_int64 default_string", 0,

@@ -150,8 +150,8 @@ void optional_get_element(Call& c) {
 }
 
 Rule on_lists(const char* op, int since, void (*convert)(Call&), const char* attributes = "",
-              uint32_t values = 0) {
-  return {op, since, convert, attributes, values, false, true};
+              uint32_t values = 0, bool strings = false) {
+  return {op, since, convert, attributes, values, false, true, strings};
 }
 
 const Rule kRules[] = {
@@ -163,9 +163,9 @@ const Rule kRules[] = {
     on_lists("SequenceLength", 11, sequence_length),
     on_lists("ConcatFromSequence", 11, concat_from_sequence, "axis new_axis"),
     {"SplitToSequence", 11, split_to_sequence, "axis keepdims", bit(1)},
-    on_lists("Optional", 15, optional, "type"),
-    on_lists("OptionalHasElement", 15, optional_has_element),
-    on_lists("OptionalGetElement", 15, optional_get_element),
+    on_lists("Optional", 15, optional, "type", 0, true),
+    on_lists("OptionalHasElement", 15, optional_has_element, "", 0, true),
+    on_lists("OptionalGetElement", 15, optional_get_element, "", 0, true),
 };
 
 std::string dim_text(keel_dim d) { return KEEL_DIM_IS_HANDLE(d) ? "symbolic" : std::to_string(d); }

@@ -57,5 +57,7 @@ Term places_of(const Term& numbers, const Ints& list);
 void concat_strings(Call& c);
 void where_strings(Call& c);
 void equal_strings(Call& c);
+void cast_to_strings(Call& c);
+void cast_from_strings(Call& c, keel_dt to);
 
 }  // namespace onnx_import

@@ -15,7 +15,7 @@ from typing import (Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Sel
 import numpy
 import numpy.typing
 
-from . import convert as convert, data as data, optim as optim
+from . import convert as convert, data as data, optim as optim, strings as strings
 from ._keel.ops import *
 from .methods import TensorMethods as _TensorMethods
 

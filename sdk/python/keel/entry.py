@@ -11,6 +11,7 @@ from . import _keel, saved
 from .errors import InvalidError, NotFoundError, PreconditionError
 from .function import Function
 from .session import Session, is_literal
+from .strings import encode, holds_strings
 
 
 class Entry:
@@ -71,6 +72,7 @@ class Entry:
             wanted = ", ".join(name for name, *_ in self.parameters)
             raise InvalidError(f"entry {self.name!r} takes ({wanted}), each once; got {len(args)} positional arguments" + (
                 f" and {', '.join(keywords)} by name" if keywords else ""))
+        given = {name: encode(value) if holds_strings(value) else value for name, value in given.items()}
         return [_keel.array(given[name], dtype if is_literal(given[name]) else None) for name, dtype, _ in self.parameters]
 
     def _is_flat(self, args, keywords):

@@ -13,6 +13,7 @@ import threading
 from . import _keel, saved
 from .errors import Code, InvalidError, PreconditionError
 from .graph import Graph, Node, default_graph
+from .strings import encode, holds_strings
 
 
 def load(path):
@@ -22,7 +23,8 @@ def load(path):
 
 def import_file(path, fixed=None, **options):
     """A module from a file in the format of an importer plugin, such as ONNX. fixed: values of parameters, which become constants."""
-    return _keel.import_module(os.fsdecode(path), options, fixed or {})
+    values = {name: encode(value) if holds_strings(value) else value for name, value in (fixed or {}).items()}
+    return _keel.import_module(os.fsdecode(path), options, values)
 
 
 def join(gradients=False, **entries):
@@ -158,7 +160,10 @@ class Session:
 
     @staticmethod
     def _fed(_, value):
-        """The tensor to feed for a value: literals at their widest dtype, since the session casts them."""
+        """The tensor to feed for a value: literals at their widest dtype, since the session casts them; strings as
+        their bytes."""
+        if holds_strings(value):
+            return _keel.array(encode(value))
         tensor = _keel.array(value)
         wide = {"i": _keel.i64, "f": _keel.f64}.get(tensor.dtype.kind)
         return _keel.array(value, wide) if wide and is_literal(value) else tensor

@@ -13,7 +13,6 @@ import os
 from .. import _keel
 from ..errors import InvalidError, NotFoundError
 from ..session import import_file
-from .strings import decode, encode  # noqa: F401
 
 
 def from_onnx(model, fixed=None, device=None, **options):

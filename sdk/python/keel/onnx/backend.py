@@ -13,8 +13,8 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 from .. import _keel
 from ..errors import Error, PreconditionError
 from ..session import Session
+from ..strings import decode, encode, holds_strings
 from . import from_onnx
-from .strings import decode, encode, holds_strings
 
 
 def _array(value):

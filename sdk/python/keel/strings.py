@@ -1,18 +1,18 @@
 """Strings as Keel's tensors hold them: UTF-8 bytes u8[dims.., width], padded with zeros, as NumPy's dtype S.
 
-    x = keel.onnx.encode(["cat", "snake"])           # u8[2, 5]; also arrays of dtype U, S, object or StringDType
-    keel.onnx.decode(x)                              # an array of str: ["cat", "snake"]
-"""
-import numpy as np
+    x = keel.strings.encode(["cat", "snake"])           # u8[2, 5]; also arrays of dtype U, S, object or StringDType
+    keel.strings.decode(x)                              # an array of str: ["cat", "snake"]
 
-from ..errors import InvalidError
+What is fed as strings is encoded by itself: model(["cat", "snake"]).
+"""
+from .errors import InvalidError
 
 
 def holds_strings(value):
     """Whether encode() takes it: a str, a list of them, or an array of strings."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
-    return isinstance(value, str) or isinstance(value, np.ndarray) and value.dtype.kind in "USOT"
+    return isinstance(value, str) or getattr(getattr(value, "dtype", None), "kind", " ") in "USOT"
 
 
 def encode(strings, width=None):
@@ -21,6 +21,7 @@ def encode(strings, width=None):
     width: of the longest string (default: as long as needed, at least 1). Raises InvalidError for elements that are no strings,
     for bytes that are not UTF-8 and for a zero byte within a string, which would end it.
     """
+    import numpy as np  # not at once, to keep `import keel` fast
     array = strings if isinstance(strings, np.ndarray) else _from_lists(strings)
     if array.dtype.kind not in "USOT":
         raise InvalidError(f"strings are str or an array of dtype U, S, object or StringDType; got {array.dtype}")
@@ -36,8 +37,9 @@ def encode(strings, width=None):
 
 
 def decode(array):
-    """The strings of an array u8[dims.., width], as an array of str (dtype object). Raises InvalidError for bytes that are no
+    """The strings of an array or tensor u8[dims.., width], as an array of str (dtype object). Raises InvalidError for bytes that are no
     UTF-8."""
+    import numpy as np
     array = np.asarray(array)
     if array.dtype != np.uint8 or array.ndim == 0:
         raise InvalidError(f"strings are an array u8[dims.., width]; got {array.dtype} with {array.ndim} dims")
@@ -48,6 +50,7 @@ def decode(array):
 
 
 def _from_lists(strings):
+    import numpy as np
     try:
         array = np.array(strings, object)
     except ValueError:

@@ -1,0 +1,9 @@
+"""Types of keel/strings.py."""
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+def holds_strings(value: Any) -> bool: ...
+def encode(strings: Any, width: int | None = None) -> npt.NDArray[np.uint8]: ...
+def decode(array: Any) -> npt.NDArray[np.object_]: ...
