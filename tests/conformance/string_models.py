@@ -28,12 +28,12 @@ def words(rng, *shape, of=WORDS):
 
 
 def assert_as_runtime(model, feeds, devices=("cpu", "reference"), atol=1e-5):
-    """The results on each device are those of ONNX Runtime; returns them."""
+    """Each device gives the results of ONNX Runtime; returns them."""
     return assert_gives(model, feeds, onnxruntime_run(model, feeds), devices, atol)
 
 
 def assert_as_evaluator(model, feeds, devices=("cpu", "reference")):
-    """The results are those of ONNX's own evaluator."""
+    """Each device gives the results of ONNX's own evaluator."""
     expected = ReferenceEvaluator(model).run(None, dict(zip([i.name for i in model.graph.input], feeds)))
     return assert_gives(model, feeds, [x.astype(object) if x.dtype.kind == "U" else x for x in map(np.asarray, expected)], devices)
 

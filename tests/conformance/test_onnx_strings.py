@@ -1,6 +1,7 @@
 """Operators that compute strings: StringConcat, StringSplit and StringNormalizer as in ONNX Runtime or ONNX's own evaluator."""
 import numpy as np
 import pytest
+from keel.onnx import backend
 from string_models import INT64, STRING, WORDS, assert_as_evaluator, assert_as_runtime, assert_gives, node_model, words
 
 
@@ -42,7 +43,5 @@ def test_case_of_all_letters(action, change):
     """Every letter whose case is one other letter; the oracle is Python's Unicode data."""
     letters = [chr(c) for c in range(0x80, 0x20000) if not 0xd800 <= c < 0xe000 and len(change(chr(c))) == 1]
     model = node_model("StringNormalizer", [("x", STRING, ["n"])], [("y", STRING, None)], case_change_action=action)
-    from keel.onnx import backend
     got = backend.prepare(model, "cpu").run([np.array(letters, object)])[0]
-    wrong = [(a, b) for a, b in zip(letters, got) if change(a) != b]
-    assert len(wrong) < 60, wrong  # Georgian letters and those of a newer Unicode
+    assert [(a, b) for a, b in zip(letters, got) if change(a) != b] == []

@@ -1,4 +1,4 @@
-"""Strings for models that take them: what is fed, fixed and read, and errors that name the string."""
+"""Strings for models that take them: feeds, fixed values, results, and errors that name the string."""
 import keel
 import numpy as np
 import pytest

@@ -100,7 +100,7 @@ std::string default_word(Call& c) {
   return words[0];
 }
 
-// A word, or behind the last the one that stands for no key.
+// The word at a place, or for -1 another one.
 void give_word_or(Call& c, const Term& place, Words words, const std::string& otherwise) {
   const auto last = static_cast<double>(words.size());
   words.push_back(otherwise);

@@ -14,7 +14,7 @@ void append_utf8(std::string& to, CodePoint c);
 std::vector<CodePoint> code_points(Text utf8);  // of text that is UTF-8
 
 enum class Case { kLower, kUpper };
-// What each code point below kCased becomes; refuses a C library without the locale C.UTF-8.
+// The case mapping of each code point below kCased; refuses a C library without the locale C.UTF-8.
 const std::vector<CodePoint>& case_mapping(Case to);
 std::string in_case(Text utf8, Case to);
 

@@ -38,7 +38,8 @@ Term parsed(const Term& rows) {
   return checked(select(negative, -size, size), fine);
 }
 
-// i64[dims..] as u8[dims.., 20]. Remainders are those of the number or of its negation, whichever exists.
+// i64[dims..] as u8[dims.., 20]. Of negative numbers the remainders
+// are negated: the smallest has no negation.
 Term written(const Term& x) {
   Edit& e = x.edit();
   const Term powers = constant_of(e, powers_of_ten()).op("reverse"), column = x.unsqueeze(x.rank());

@@ -82,7 +82,7 @@ void equal_strings(Call& c) {
 
 namespace {
 
-// The bytes of the second string begin where those of the first end.
+// The bytes of the second string follow the last byte of the first.
 void string_concat(Call& c) {
   const Strings first(c, 0), second(c, 1);
   Term a = first.bytes(), b = second.bytes();

@@ -8,7 +8,7 @@
 namespace onnx_import {
 namespace {
 
-// Polynomials in a multiplier; those of another one if two words have the same hash.
+// Hashes are polynomials in a multiplier; another one is tried if two words have the same hash.
 constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15;
 constexpr int kMostTries = 64;
 
