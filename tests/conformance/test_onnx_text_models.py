@@ -90,6 +90,22 @@ def test_tf_idf(mode, n):
     assert_as_runtime(model, [x]) if n else assert_gives(model, [x], [np.zeros((0, 8), np.float32)])
 
 
+def test_long_n_grams():
+    """20-grams, which are not one i64 each; tokens are integers and strings."""
+    rng = np.random.default_rng(8)
+    letters = list("abcdefghij")
+    x = rng.choice(letters[:2], (4, 30))
+    pool = [*letters, *"abbabb", *x[1, 3:23], *x[2, 10:30]]
+    given = {"min_gram_length": 1, "max_gram_length": 20, "max_skip_count": 0, "mode": "TF", "ngram_counts": [0, 10] + [16] * 18,
+             "ngram_indexes": list(range(15))}
+    strings = node_model("TfIdfVectorizer", [("x", STRING, ["n", "m"])], [("y", FLOAT, None)], pool_strings=pool, **given)
+    numbers = node_model("TfIdfVectorizer", [("x", INT64, ["n", "m"])], [("y", FLOAT, None)], pool_int64s=[ord(p) for p in pool], **given)
+    codes = np.vectorize(ord)(x)
+    want = assert_as_evaluator(numbers, [codes])
+    assert_gives(strings, [x.astype(object)], want)
+    assert want[0][1, 13] == want[0][2, 14] == 1
+
+
 @pytest.mark.parametrize("attributes", [{}, {"sorted": 0}, {"axis": 0}, {"axis": 1}, {"axis": 0, "sorted": 0}], ids=str)
 def test_unique(attributes):
     rng = np.random.default_rng(4)
@@ -100,27 +116,28 @@ def test_unique(attributes):
         assert_as_runtime(got, [x])
 
 
-def pipeline(vocabulary, labels, seed=5):
-    """Lower case, words, counts of n-grams and a linear classifier; and a label encoder of the same words."""
+def pipeline(vocabulary, labels, first, seed=5):
+    """Lower case, words (first: only so many), counts of n-grams and a linear classifier; and a label encoder of the same words."""
     rng = np.random.default_rng(seed)
     weights = rng.standard_normal((len(labels), len(vocabulary))).astype(np.float32)
     nodes = [helper.make_node("StringNormalizer", ["text"], ["low"], case_change_action="LOWER", locale="C.UTF-8"),
              helper.make_node("StringSplit", ["low"], ["words", "n"]),
              helper.make_node("Gather", ["words", "first"], ["some"], axis=1),
-             helper.make_node("TfIdfVectorizer", ["some"], ["counts"], min_gram_length=1, max_gram_length=1, max_skip_count=0, mode="TF",
+             helper.make_node("TfIdfVectorizer", ["some" if first else "words"], ["counts"], min_gram_length=1, max_gram_length=1, max_skip_count=0, mode="TF",
                               ngram_counts=[0], ngram_indexes=list(range(len(vocabulary))), pool_strings=vocabulary),
              helper.make_node("LinearClassifier", ["counts"], ["label", "scores"], domain=ML, coefficients=weights.reshape(-1).tolist(),
                               intercepts=rng.standard_normal(len(labels)).tolist(), classlabels_strings=labels, post_transform="SOFTMAX"),
              helper.make_node("LabelEncoder", ["label"], ["code"], domain=ML, keys_strings=labels, values_int64s=list(range(len(labels))))]
     return model_of(nodes, [("text", STRING, ["n"])], [("label", STRING, None), ("scores", FLOAT, None), ("code", INT64, None)], ml=2,
-                    initializer=[numpy_helper.from_array(np.arange(3), "first")])
+                    initializer=[numpy_helper.from_array(np.arange(first), "first")])
 
 
-def test_pipeline():
+@pytest.mark.parametrize("first", [0, 3])
+def test_pipeline(first):
     """Texts of 3 to 7 words in several numbers and widths."""
     rng = np.random.default_rng(6)
     vocabulary = ["w%d" % k for k in range(40)] + ["é%d" % k for k in range(10)]
-    model = pipeline(vocabulary, LABELS)
+    model = pipeline(vocabulary, LABELS, first)
     for n in (1, 2, 17, 200):
         texts = [" ".join(rng.choice([*vocabulary, "É3", "W7", "other"], rng.integers(3, 8))) for _ in range(n)]
         assert_as_runtime(model, [np.array(texts, object)], ("cpu", "reference") if n < 100 else ("cpu",))

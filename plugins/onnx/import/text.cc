@@ -54,8 +54,7 @@ void expect_text(Text s, const std::string& what) {
   if (!is_utf8(s)) refuse(KEEL_INVALID, cat(what, " has a string that is not UTF-8"));
 }
 
-ValueP table_of(const Words& rows, const std::string& what) {
-  size_t width = 1;
+ValueP table_of(const Words& rows, const std::string& what, size_t width) {
   for (const std::string& row : rows) {
     expect_text(row, what);
     width = std::max(width, row.size());

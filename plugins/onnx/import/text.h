@@ -12,8 +12,8 @@ bool is_utf8(Text s);
 // Refuses a string with a byte 0 or that is not UTF-8; `what` has it.
 void expect_text(Text s, const std::string& what);
 
-// A table of these rows, known while importing.
-ValueP table_of(const Words& rows, const std::string& what);
+// A table of these rows, known while importing, of at least this width.
+ValueP table_of(const Words& rows, const std::string& what, size_t width = 1);
 // A tensor of strings with these elements; equal ones share a row.
 ValueP words_value(const Words& elements, Ints dims, const std::string& what);
 // The value of stored data, strings or numbers.

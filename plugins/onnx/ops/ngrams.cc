@@ -1,6 +1,7 @@
 // ngrams.cc: TfIdfVectorizer: how often each n-gram of a pool occurs in a row of tokens.
 //
-// All places of a row are compared with all n-grams of a length at once, a comparison for each of its tokens.
+// The n-gram at each place of a row is searched in a sorted list; if n-grams are too long for that, all
+// places are compared with all of them.
 #include <algorithm>
 
 #include "plugins/onnx/ops/classes.h"
@@ -37,20 +38,65 @@ Grams grams_of(Call& c, int64_t n, const Ints& pool, const Ints& starts, const I
   return grams;
 }
 
-// How often each n-gram occurs in the rows of x[rows, tokens], its tokens `step` apart: f32[rows, grams].
-Term occurrences(const Term& x, const Grams& grams, int64_t step, int64_t starts) {
+template <class T>
+Ints first_places(const std::vector<T>& list) {
+  std::map<T, int64_t> seen;
+  Ints places;
+  for (const T& entry : list) places.push_back(seen.emplace(entry, std::ssize(places)).first->second);
+  return places;
+}
+
+// Token j of the n-gram that begins at each place of x[rows, places]; -1 where the row is too short.
+Term token_of(const Term& x, int64_t j, int64_t step) {
+  Edit& e = x.edit();
+  const int64_t from = j * step;
+  const keel_value wide = e.op("pad", {x.v, e.scalar(KEEL_I64, -1)}, Attrs().dims("hi", {0, from}));
+  return Term(e, wide).slice(1, from, e.add(x.dim(1), from));
+}
+
+// How often each n-gram occurs in the rows of x[rows, places], its tokens `step` apart: f32[rows, grams]. All
+// places are compared with all n-grams.
+Term compared(const Term& x, const Grams& grams, int64_t step) {
   const auto count = static_cast<keel_dim>(grams.places.size());
   std::vector<Term> found;
   for (size_t j = 0; j < grams.tokens.size(); j++) {
-    const auto from = static_cast<int64_t>(j) * step;
-    const Term tokens = x.slice(1, from, from + starts).unsqueeze(1);
+    const Term tokens = token_of(x, static_cast<int64_t>(j), step).unsqueeze(1);
     const Term same = tokens == constant_of(x.edit(), grams.tokens[j]).reshape({count, 1});
     found = {found.empty() ? same : found[0] & same};
   }
   return found[0].to(KEEL_F32).sum({2});
 }
 
-// The tokens of the pool as numbers, and the operand's; words are numbered by their first places.
+// N-grams as numbers whose digits are their tokens, which are below `base`; empty: too large.
+Ints keys_of(const Grams& grams, int64_t base) {
+  Ints keys(grams.places.size(), 0);
+  int64_t limit = 1;
+  for (const Ints& tokens : grams.tokens) {
+    if (__builtin_mul_overflow(limit, base, &limit)) return {};
+    for (size_t i = 0; i < keys.size(); i++) keys[i] = keys[i] * base + tokens[i];
+  }
+  return keys;
+}
+
+// The same by a search for the n-gram at each place.
+Term searched(const Term& x, const Grams& grams, const Ints& keys, int64_t base, int64_t step) {
+  Edit& e = x.edit();
+  Term key = token_of(x, 0, step), whole = key.op("greater_equal", 0);
+  for (size_t j = 1; j < grams.tokens.size(); j++) {
+    const Term token = token_of(x, static_cast<int64_t>(j), step);
+    key = key * static_cast<double>(base) + token;
+    whole = whole & token.op("greater_equal", 0);
+  }
+  const Term gram = places_of(key, keys), known = whole & gram.op("greater_equal", 0);
+  const keel_dim count = static_cast<keel_dim>(keys.size()), wide = count + 1, rows = x.dim(0);
+  const Term row = counting_term(e, x.dims(), 0, KEEL_I64);
+  const Term at = row * static_cast<double>(wide) + select(known, gram, static_cast<double>(count));
+  const Term counts =
+      at.op("scatter_add", filled(e, KEEL_F32, 1, x.dims()), Attrs().dim("size", e.mul(rows, wide)));
+  return counts.reshape({rows, wide}).gather(constant_of(e, first_places(keys)), 1);
+}
+
+// Tokens are numbered by their first places in the pool; -1: not in it.
 struct Tokens {
   Ints pool;
   Term x;
@@ -60,21 +106,20 @@ Tokens tokens_of(Call& c) {
   const Words words = c.strings("pool_strings");
   if (words.empty()) {
     if (holds_strings(c, 0)) c.invalid("its operand holds strings, but pool_strings is missing or empty");
-    return {c.ints("pool_int64s"), Term(c, 0).to(KEEL_I64)};
+    const Ints numbers = c.ints("pool_int64s");
+    if (numbers.empty()) c.invalid("pool_int64s and pool_strings are missing or empty");
+    return {first_places(numbers), places_of(Term(c, 0).to(KEEL_I64), numbers)};
   }
   const Strings x(c, 0);
-  std::map<Text, int64_t> numbers;
-  Ints pool;
-  for (size_t i = 0; i < words.size(); i++)
-    pool.push_back(numbers.emplace(words[i], static_cast<int64_t>(i)).first->second);
-  return {pool, x.spread(Vocabulary(c.e, words, cat(c.title(), ": pool_strings")).places(x.rows()))};
+  return {first_places(words),
+          x.spread(Vocabulary(c.e, words, cat(c.title(), ": pool_strings")).places(x.rows()))};
 }
 
 Term counts_of(Call& c, const Ints& pool, const Term& x, int64_t size) {
   const Ints starts = c.ints("ngram_counts"), places = c.ints("ngram_indexes");
   const int64_t shortest = c.required("min_gram_length"), longest = c.required("max_gram_length"),
-                skips = c.required("max_skip_count"),
-                columns = static_dim(c, x.dim(1), "the number of tokens");
+                skips = c.required("max_skip_count"), base = std::ssize(pool);
+  const keel_dim columns = x.dim(1);
   if (shortest < 1 || longest < shortest || longest > static_cast<int64_t>(starts.size()) || skips < 0)
     c.invalid(cat("n-grams of ", shortest, " to ", longest, " tokens, with ", skips, " skips and ",
                   starts.size(), " ngram_counts"));
@@ -83,11 +128,12 @@ Term counts_of(Call& c, const Ints& pool, const Term& x, int64_t size) {
   Term all = filled(c.e, KEEL_F32, 0, {x.dim(0), size});
   for (int64_t n = shortest; n <= longest; n++) {
     const Grams grams = grams_of(c, n, pool, starts, places);
+    const Ints keys = keys_of(grams, base);
     // one token has nothing to skip
     for (int64_t step = 1; step <= (n == 1 ? 1 : skips + 1) && !grams.places.empty(); step++) {
       const int64_t span = (n - 1) * step;
-      if (span >= columns) break;
-      const Term counts = occurrences(x, grams, step, columns - span);
+      if (c.e.compare(columns, span) == KEEL_EQUAL || c.e.compare(columns, span) == KEEL_LESS) break;
+      const Term counts = keys.empty() ? compared(x, grams, step) : searched(x, grams, keys, base, step);
       all = all +
             constant_of(c.e, grams.places).op("scatter_add", counts, Attrs().i("axis", 1).dim("size", size));
     }

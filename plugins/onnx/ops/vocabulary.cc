@@ -79,14 +79,14 @@ Vocabulary::Vocabulary(Edit& e, const Words& words, const std::string& what) : e
     order_.push_back(places[i]);
     sorted.push_back(kept[i]);
   }
-  sorted_ = table_of(sorted, what);
+  sorted_ = table_of(sorted, what, longest + 1);
 }
 
 Term Vocabulary::places(const Term& rows) const {
   const Term bytes = fitted(rows, width_);
   const Term hash = (bytes.to(KEEL_I64) * constant_of(*e_, powers_)).sum({1});
   const Term at = search(hash, hashes_);
-  const Term words = fitted(Term(*e_, e_->id(*sorted_)), width_).gather(at, 0);
+  const Term words = Term(*e_, e_->id(*sorted_)).gather(at, 0);
   return select(same_bytes(bytes, words), constant_of(*e_, order_).gather(at, 0), -1.0);
 }
 
