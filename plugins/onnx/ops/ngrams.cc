@@ -78,22 +78,43 @@ Ints keys_of(const Grams& grams, int64_t base) {
   return keys;
 }
 
-// The same by a search for the n-gram at each place.
-Term searched(const Term& x, const Grams& grams, const Ints& keys, int64_t base, int64_t step) {
-  Edit& e = x.edit();
+// The n-gram at each place of x, by a search; -1: none of them.
+Term gram_at(const Term& x, const Grams& grams, const Ints& keys, int64_t base, int64_t step) {
   Term key = token_of(x, 0, step), whole = key.op("greater_equal", 0);
   for (size_t j = 1; j < grams.tokens.size(); j++) {
     const Term token = token_of(x, static_cast<int64_t>(j), step);
     key = key * static_cast<double>(base) + token;
     whole = whole & token.op("greater_equal", 0);
   }
-  const Term gram = places_of(key, keys), known = whole & gram.op("greater_equal", 0);
-  const keel_dim count = static_cast<keel_dim>(keys.size()), wide = count + 1, rows = x.dim(0);
+  return select(whole, places_of(key, keys), -1.0);
+}
+
+// How often each number from 0 to size - 1 occurs in the rows of x; others do not count: f32[rows, size].
+Term counted(const Term& x, int64_t size) {
+  Edit& e = x.edit();
+  const keel_dim rows = x.dim(0), all = e.mul(rows, size);
   const Term row = counting_term(e, x.dims(), 0, KEEL_I64);
-  const Term at = row * static_cast<double>(wide) + select(known, gram, static_cast<double>(count));
+  const Term at = select(x < 0, x.size(all), row * static_cast<double>(size) + x);
+  const Term sums =
+      at.op("scatter_add", filled(e, KEEL_F32, 1, x.dims()), Attrs().dim("size", e.add(all, 1)));
+  return sums.slice(0, 0, all).reshape({rows, size});
+}
+
+// The counts of the n-grams of one length at their places in the result: f32[rows, size].
+Term counts_at(const Term& x, const Grams& grams, int64_t base, int64_t step, int64_t size) {
+  Edit& e = x.edit();
+  const Ints keys = keys_of(grams, base);
+  const Term places = constant_of(e, grams.places);
+  const auto count = std::ssize(grams.places);
+  const Ints first = first_places(keys);
+  if (!keys.empty() && first == counting(0, count)) {
+    const Term gram = gram_at(x, grams, keys, base, step);
+    return counted(select(gram < 0, gram, places.gather(gram.op("maximum", 0), 0)), size);
+  }
   const Term counts =
-      at.op("scatter_add", filled(e, KEEL_F32, 1, x.dims()), Attrs().dim("size", e.mul(rows, wide)));
-  return counts.reshape({rows, wide}).gather(constant_of(e, first_places(keys)), 1);
+      keys.empty() ? compared(x, grams, step)
+                   : counted(gram_at(x, grams, keys, base, step), count).gather(constant_of(e, first), 1);
+  return places.op("scatter_add", counts, Attrs().i("axis", 1).dim("size", size));
 }
 
 // Tokens are numbered by their first places in the pool; -1: not in it.
@@ -125,20 +146,18 @@ Term counts_of(Call& c, const Ints& pool, const Term& x, int64_t size) {
                   starts.size(), " ngram_counts"));
   if (longest > 64 || skips > 1000)
     c.unsupported("n-grams of more than 64 tokens or with more than 1000 skips");
-  Term all = filled(c.e, KEEL_F32, 0, {x.dim(0), size});
+  std::vector<Term> sum;
   for (int64_t n = shortest; n <= longest; n++) {
     const Grams grams = grams_of(c, n, pool, starts, places);
-    const Ints keys = keys_of(grams, base);
     // one token has nothing to skip
     for (int64_t step = 1; step <= (n == 1 ? 1 : skips + 1) && !grams.places.empty(); step++) {
       const int64_t span = (n - 1) * step;
       if (c.e.compare(columns, span) == KEEL_EQUAL || c.e.compare(columns, span) == KEEL_LESS) break;
-      const Term counts = keys.empty() ? compared(x, grams, step) : searched(x, grams, keys, base, step);
-      all = all +
-            constant_of(c.e, grams.places).op("scatter_add", counts, Attrs().i("axis", 1).dim("size", size));
+      const Term counts = counts_at(x, grams, base, step, size);
+      sum = {sum.empty() ? counts : sum[0] + counts};
     }
   }
-  return all;
+  return sum.empty() ? filled(c.e, KEEL_F32, 0, {x.dim(0), size}) : sum[0];
 }
 
 // The weights of n-grams, in the order of their places.

@@ -104,11 +104,13 @@ Term by_part(const Term& what, const Term& chosen, const Term& number, keel_dim 
   return sums.slice(0, 0, e.mul(parts, rows)).reshape({parts, rows});
 }
 
-// The bytes of all parts: u8[parts, k, width], from their starts and lengths [parts, k].
+// The bytes of all parts: u8[parts, k, longest], from their starts and lengths [parts, k].
 Term bytes_of_parts(const Term& rows, const Term& starts, const Term& lengths) {
   Edit& e = rows.edit();
   const keel_dim width = rows.dim(1), wide = e.add(width, 1);
-  const Term place = counting_term(e, width, KEEL_I64), row = counting_term(e, starts.dims(), 1, KEEL_I64);
+  const Term longest = lengths.reduced("reduce_max", {0, 1}).op("maximum", 1);
+  const Term place = counting_term(e, wide, KEEL_I64).op("trim", longest),
+             row = counting_term(e, starts.dims(), 1, KEEL_I64);
   const Term from = (starts.unsqueeze(2) + place).op("minimum", place.size(width));
   const Term in_part = place < lengths.unsqueeze(2);
   const Term index = row.unsqueeze(2) * row.size(wide) + select(in_part, from, from.size(width));
@@ -131,9 +133,10 @@ void string_split(Call& c) {
   const Term starts = by_part(parts.begin, parts.starts, parts.start_of, limit).op("trim", largest);
   Term lengths = by_part(ones, parts.inside, parts.number, limit);
   lengths = Term(e, e.op("trim", {lengths.v, largest.v}, Attrs().dim("size", starts.dim(0))));
+  const Term made = bytes_of_parts(rows, starts, lengths).transpose({1, 0, 2});
   Dims to = dims;
-  to.push_back(starts.dim(0)), to.push_back(rows.dim(1));
-  give_strings(c, 0, bytes_of_parts(rows, starts, lengths).transpose({1, 0, 2}).reshape(to));
+  to.push_back(made.dim(1)), to.push_back(made.dim(2));
+  give_strings(c, 0, made.reshape(to));
   c.set(1, parts.count.reshape(dims).v);
 }
 
