@@ -4,6 +4,7 @@
 
 #include "plugins/onnx/export/save.h"
 #include "plugins/onnx/import/importer.h"
+#include "plugins/onnx/import/text.h"
 #include "plugins/onnx/model/wire.h"
 
 namespace onnx_import {
@@ -30,7 +31,7 @@ keel_rc guarded(const keel_host* host, const char* no_memory, Work work) {
     work();
     return KEEL_OK;
   } catch (const Failure& f) {
-    return f.text.empty() ? f.rc : host->fail(f.rc, f.text.c_str());
+    return f.text.empty() ? f.rc : host->fail(f.rc, readable(f.text).c_str());
   } catch (const std::bad_alloc&) {
     return host->fail(KEEL_OOM, no_memory);
   } catch (const std::out_of_range&) {

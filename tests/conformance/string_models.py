@@ -4,7 +4,7 @@ import onnx
 from keel.onnx import backend
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
-from onnx_cases import onnxruntime_run
+from onnx_cases import DEVICES, onnxruntime_run
 
 STRING, INT64, FLOAT, BOOL = TensorProto.STRING, TensorProto.INT64, TensorProto.FLOAT, TensorProto.BOOL
 WORDS = ["", "a", "cat", "Cat", "snake", "zebra fish", "naïve", "ÉCOLE", "的", "🐈", "ab" * 40, "e\u0301t\u00e9", " x "]
@@ -27,18 +27,18 @@ def words(rng, *shape, of=WORDS):
     return np.array(rng.choice(np.array(of, object), shape), object)
 
 
-def assert_as_runtime(model, feeds, devices=("cpu", "reference"), atol=1e-5):
+def assert_as_runtime(model, feeds, devices=DEVICES, atol=1e-5):
     """Each device gives the results of ONNX Runtime; returns them."""
     return assert_gives(model, feeds, onnxruntime_run(model, feeds), devices, atol)
 
 
-def assert_as_evaluator(model, feeds, devices=("cpu", "reference")):
+def assert_as_evaluator(model, feeds, devices=DEVICES):
     """Each device gives the results of ONNX's own evaluator."""
     expected = ReferenceEvaluator(model).run(None, dict(zip([i.name for i in model.graph.input], feeds)))
     return assert_gives(model, feeds, [x.astype(object) if x.dtype.kind == "U" else x for x in map(np.asarray, expected)], devices)
 
 
-def assert_gives(model, feeds, expected, devices=("cpu", "reference"), atol=1e-5):
+def assert_gives(model, feeds, expected, devices=DEVICES, atol=1e-5):
     for device in devices:
         for want, got in zip(expected, backend.prepare(model, device).run(list(feeds)), strict=True):
             want = np.asarray(want)

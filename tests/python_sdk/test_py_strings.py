@@ -103,6 +103,12 @@ def test_operators_that_take_no_strings(node, words):
         assert word in str(caught.value)
 
 
+def test_message_about_a_name_that_is_no_text():
+    broken = model().SerializeToString().replace(b"LabelEncoder", b"LabelEn\xffoder")
+    with pytest.raises(keel.UnimplementedError, match=r"LabelEn\?oder"):
+        keel.from_onnx(broken)
+
+
 def stored(values, dims, **more):
     tensor = TensorProto(name="k", data_type=STRING, dims=dims, string_data=values, **more)
     graph = helper.make_graph([helper.make_node("Identity", ["k"], ["y"])], "g", [], [helper.make_tensor_value_info("y", STRING, None)],

@@ -48,6 +48,16 @@ bool is_utf8(Text s) {
   return true;
 }
 
+std::string readable(Text s) {
+  std::string made;
+  while (!s.empty()) {
+    const size_t n = character(s);
+    made += n ? s.substr(0, n) : "?";
+    s.remove_prefix(std::max<size_t>(n, 1));
+  }
+  return made;
+}
+
 void expect_text(Text s, const std::string& what) {
   if (s.find('\0') != Text::npos)
     refuse(KEEL_UNIMPLEMENTED, cat(what, " has a string with a zero byte, which ends strings in Keel"));

@@ -9,6 +9,7 @@ namespace onnx_import {
 using Words = std::vector<std::string>;
 
 bool is_utf8(Text s);
+std::string readable(Text s);  // with ? in place of bytes that are not UTF-8
 // Refuses a string with a byte 0 or that is not UTF-8; `what` has it.
 void expect_text(Text s, const std::string& what);
 
