@@ -28,6 +28,7 @@ struct CUstream_st {
   struct Command {
     std::function<void()> run;
     std::shared_ptr<bool> after;  // NULL: nothing
+    bool is_work = false;         // else it only marks an event
   };
   std::deque<Command> commands;
   CUgraph capture = nullptr;  // between cuStreamBeginCapture and cuStreamEndCapture
@@ -77,6 +78,7 @@ bool RunUntil(const std::function<bool()>& holds);
 // Executes up to n commands.
 void RunSome(int n);
 void Encode(CUstream stream, std::function<void()> run);
+void EncodeMark(CUstream stream, std::shared_ptr<bool> occurred);
 
 // The library for the text that the fake compiler (nvrtc.cc) took for code; NULL: it is none.
 void* CompiledLibrary(const char* image);

@@ -40,6 +40,13 @@ bool RunOne() {
   return true;
 }
 
+// A lost context executes nothing more: the host may free what its work would use.
+void DropWork() {
+  for (CUstream stream : state().streams)
+    for (auto& command : stream->commands)
+      if (command.is_work) command.run = nullptr;
+}
+
 }  // namespace
 
 State& state() {
@@ -71,6 +78,7 @@ CUresult Enter(const char* function) {
   s.calls[function]++;
   if (s.failing == function && s.left && --s.left == 0) {
     s.fired = function;
+    if (s.code == CUDA_ERROR_LAUNCH_FAILED) DropWork();
     return s.code;
   }
   if (!process) process = getpid();
@@ -101,7 +109,10 @@ void RunSome(int n) {
   while (n-- > 0 && RunOne()) continue;
 }
 void Encode(CUstream stream, std::function<void()> run) {
-  stream->commands.push_back({std::move(run), nullptr});
+  stream->commands.push_back({std::move(run), nullptr, true});
+}
+void EncodeMark(CUstream stream, std::shared_ptr<bool> occurred) {
+  stream->commands.push_back({[occurred = std::move(occurred)] { *occurred = true; }, nullptr});
 }
 
 }  // namespace fake

@@ -52,7 +52,7 @@ EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   if (stream->capture) return stream->broken = true, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   auto occurred = std::make_shared<bool>(false);
   event->occurred = occurred;
-  fake::Encode(stream, [occurred] { *occurred = true; });
+  fake::EncodeMark(stream, occurred);
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuEventQuery(CUevent event) {
