@@ -4,7 +4,7 @@ look like Keel's own. Expected: NumPy in f64, ONNX Runtime, literals.
 import numpy as np
 import pytest
 from onnx import helper, numpy_helper
-from onnx_cases import DEVICES, assert_similar, onnxruntime_run, run_model
+from onnx_cases import DEVICES, assert_refused, assert_similar, onnxruntime_run, run_model
 from test_onnx_families import F, L, model_of
 
 RANGES = {"Sinh": [1e-30, 1e-6, -0.011, 0.3, 0.999, 1.001, -3, 11.4, 88, -89.3, 89.4], "Cosh": [0, 1e-6, -1.5, 11.4, 88, -89.3, 89.4],
@@ -71,11 +71,44 @@ def test_grid_of_one_cell_between_aligned_corners(context, device):
     assert_similar([np.array([[[[-1.5, -2.75], [2.5, -2.75]]]], F)], run_model(context, device, model, inputs), 1e-6, 1e-6)
 
 
+def with_open_sizes(model):
+    for k, dim in enumerate(model.graph.input[0].type.tensor_type.shape.dim):
+        dim.dim_param = f"n{k}"
+    return model
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("rows", [(2, 3), (0, 1), (2, 0)])
+def test_hardmax_of_open_sizes(context, device, rows):
+    x = -np.arange(6, dtype=F)[:np.prod(rows)].reshape(rows)
+    model, inputs = model_of("Hardmax", [x], 13, {"axis": 1})
+    want = np.zeros(rows, F)
+    want[:, :1] = 1
+    assert_similar([want], run_model(context, device, with_open_sizes(model), inputs), 0, 0)
+
+
+@pytest.mark.parametrize("nearest", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+@pytest.mark.parametrize("coordinates", ["half_pixel", "pytorch_half_pixel", "asymmetric"])
+def test_nearest_neighbours_of_open_sizes(context, nearest, coordinates):
+    """Repetition of each element, or refused."""
+    x = np.arange(4, dtype=F).reshape(1, 4)
+    model, inputs = model_of("Resize", [x, None, np.array([1, 3], F)], 13, {"nearest_mode": nearest, "coordinate_transformation_mode": coordinates})
+    model.graph.input.pop()
+    model.graph.initializer.append(numpy_helper.from_array(inputs.pop(), "x2"))
+    want = onnxruntime_run(model, inputs)
+    if nearest != "floor" if coordinates == "asymmetric" else nearest in ("floor", "ceil"):
+        return assert_refused(context, with_open_sizes(model), inputs, "UNIMPLEMENTED", ["Resize", "symbolic size"])
+    assert_similar(want, run_model(context, "reference", with_open_sizes(model), inputs), 0, 0)
+
+
 @pytest.mark.parametrize("start, end, want", [(-9, -9, [0]), (-2**31, -2**31, [0]), (-9, 0, []), (9, -9, [3, 2, 1, 0]), (-2, -9, [2, 1, 0])])
 def test_starts_before_the_first_element_of_backward_slices_are_the_first(context, start, end, want):
     model, inputs = model_of("Slice", [np.arange(4.0), *(np.array([v]) for v in (start, end, 0, -1))], 13, {})
     assert_similar([np.array(want, float)], run_model(context, "reference", model, inputs), 0, 0)
     assert_similar(onnxruntime_run(model, inputs), run_model(context, "reference", model, inputs), 0, 0)
+    assert_similar([np.array(want, float)], run_model(context, "reference", with_open_sizes(model), inputs), 0, 0)
+    inputs[0] = inputs[0][:0]
+    assert_similar(inputs[:1], run_model(context, "reference", with_open_sizes(model), inputs), 0, 0)
 
 
 @pytest.mark.parametrize("op", ["Abs", "Neg"])

@@ -3,12 +3,9 @@
 The loss is the sum of all float results times random numbers. An element is compared where the loss is smooth: the one-sided
 differences agree with each other, and with differences of a larger step.
 """
-import tempfile
-from pathlib import Path
-
 import numpy as np
 from keel_abi import KeelError
-from onnx_checks import as_model
+from onnx_checks import imported
 from onnx_draw import DOUBLE, Draw, Skip, all_rows, node_of, swept
 from onnx_oracles import Oracles
 
@@ -58,10 +55,7 @@ class Differentiated:
     """The graph on reference, with its loss and the gradients of the loss by the inputs of f64."""
 
     def __init__(self, context, graph, random):
-        with tempfile.TemporaryDirectory(prefix="keel-") as folder:
-            path = Path(folder) / "m.onnx"
-            path.write_bytes(as_model(graph).SerializeToString())
-            self.module = context.import_file(path, fixed=graph.inputs)
+        self.module = imported(context, graph)
         entry = self.module.info()["entries"][0]
         g = self.module.graph_of()
         self.inputs = {p["name"]: graph.inputs[p["name"]] for p in entry["params"]}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnxruntime as ort
 from disagreements import decided
-from onnx import helper
+from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx_draw import BF16, Graph, is_float, names_read
 
@@ -25,10 +25,9 @@ ORACLES = ("reference", "runtime")
 ort.set_default_logger_severity(4)
 
 
-def model_of(nodes, inputs, constants, results, opset):
-    """All operands are known, so their shapes are."""
-    from onnx import numpy_helper
-    given = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in inputs.items()]
+def model_of(nodes, inputs, constants, results, opset, dims_of=np.shape):
+    """dims_of: an input's dims as the model has them."""
+    given = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), dims_of(v)) for k, v in inputs.items()]
     graph = helper.make_graph(nodes, "g", given, [helper.make_empty_tensor_value_info(r) for r in results],
                               [numpy_helper.from_array(v, k) for k, v in constants.items()])
     domains = sorted({n.domain for n in nodes} - {""})
@@ -97,7 +96,7 @@ def nudged(array, random, op=""):
         return array
     step = 1e-5 if op in COARSE and array.dtype == np.float64 else STEP[array.dtype]
     with np.errstate(all="ignore"):
-        more = 4 * TINY[array.dtype] * random.uniform(-1, 1, array.shape) if op in COARSE else 0
+        more = 16 * TINY[array.dtype] * random.uniform(-1, 1, array.shape) if op in COARSE else 0
         return (wide(array) * (1 + step * random.uniform(-1, 1, array.shape)) + more).astype(array.dtype)
 
 

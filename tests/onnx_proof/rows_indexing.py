@@ -106,7 +106,7 @@ def arg(d, dtype):
 
 
 def top_k(d, dtype):
-    x = d.tensor(dtype, least=1)
+    x = d.tensor(dtype, least=1, fits=finite)
     axis = d.axis(len(d.shape(x)))
     return [x, d.const([d.int(0, d.shape(x)[axis])])], {"axis": axis} | d.optional(largest=d.int(0, 1))
 

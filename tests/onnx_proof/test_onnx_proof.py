@@ -26,6 +26,7 @@ NOT_DRAWN = {
     "newer than the opsets that both oracles take": "BitCast CausalConvWithState CumProd FlexAttention LinearAttention SwiGLU",
     "not in the opsets drawn": "Scatter Upsample",
     "no operand": "Constant",
+    "strings": "RegexFullMatch StringConcat StringNormalizer StringSplit",
     "the oracles lack it or take a special form only": "MaxRoiPool SimplifiedLayerNormalization TfIdfVectorizer",
 }
 

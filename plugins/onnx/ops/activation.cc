@@ -1,4 +1,6 @@
 // activation.cc: activation functions, mostly a few elementwise ops each.
+#include <cmath>
+
 #include "plugins/onnx/import/named.h"
 #include "plugins/onnx/ops/term.h"
 
@@ -124,11 +126,19 @@ void along_rows(Call& c) {
   c.done("reshape", {c.e.op(op.text, {rows}, Attrs().i("axis", 1))}, Attrs().dims("to", dims));
 }
 
+// An axis that may be empty gets an element more, which no other loses to: arg_max needs one.
 keel_value hard_max_of(Edit& e, keel_value x, int64_t axis) {
-  const keel_dim depth = e.dims(x)[static_cast<size_t>(axis)];
-  if (depth == 0) return x;  // no elements, of which none is the largest
+  const Dims dims = e.dims(x);
+  const keel_dim depth = dims[static_cast<size_t>(axis)];
+  const keel_dt dtype = e.dtype(x);
+  if (!e.at_least(depth, 1)) {
+    Dims hi(dims.size(), 0);
+    hi[static_cast<size_t>(axis)] = 1;
+    const keel_value lowest = e.scalar(dtype, -INFINITY);
+    x = e.op("pad", {x, lowest}, Attrs().dims("lo", Dims(dims.size(), 0)).dims("hi", hi));
+  }
   const keel_value index = e.op("arg_max", {x}, Attrs().i("axis", axis));
-  return e.op("one_hot", {index}, Attrs().dim("depth", depth).i("axis", axis).dtype("dtype", e.dtype(x)));
+  return e.op("one_hot", {index}, Attrs().dim("depth", depth).i("axis", axis).dtype("dtype", dtype));
 }
 void hard_max(Call& c) { c.set(0, hard_max_of(c.e, c.in(0), c.axis(c.i("axis", -1), c.rank(0)))); }
 void hard_max_rows(Call& c) {

@@ -185,8 +185,8 @@ int64_t repeat_factor(Call& c, const ResizeRequest& w, size_t k, keel_dim in) {
 
 bool repeats(const Mode& m) {
   if (m.kind != "nearest") return false;
-  return m.coordinates == "asymmetric" ? m.nearest == "floor"
-                                       : m.coordinates.find("half_pixel") != std::string::npos;
+  if (m.coordinates == "asymmetric") return m.nearest == "floor";
+  return m.coordinates.find("half_pixel") != std::string::npos && m.nearest.rfind("round_", 0) == 0;
 }
 
 void apply(Call& c, const Mode& m, ResizeRequest w) {

@@ -150,8 +150,9 @@ Cut cut(Edit& e, keel_dim size, keel_dim start, keel_dim end, int64_t step) {
     c.start = place(e, size, start, 0, size);
     c.stop = place(e, size, end, 0, size);
   } else {  // counted from the other end: element i is size - 1 - i
-    const keel_dim last = e.sub(size, 1), first = !KEEL_DIM_IS_HANDLE(size) && size > 0 ? 0 : -1;
-    c.start = e.sub(last, place(e, size, start, first, last));
+    const keel_dim last = e.sub(size, 1);
+    c.start = e.sub(last, place(e, size, start, -1, last));
+    if (e.compare(start, -1) == KEEL_LESS) c.start = clamped(e, c.start, 0, e.max(last, 0));  // to the first
     c.stop = e.sub(last, place(e, size, end, -1, last));
   }
   if (c.start != 0) c.stop = clamped(e, c.stop, c.start, size);
