@@ -19,9 +19,12 @@ OPS = ("Add Sub Mul Div Neg Abs Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cos
        "InstanceNormalization GroupNormalization LpNormalization Resize GridSample DFT Attention RotaryEmbedding If Loop Scan").split()
 
 
-def at_an_end(node, values):
-    """Where the derivative is infinite."""
-    return node.op_type in ("Asin", "Acos", "Acosh", "Atanh") and bool((np.abs(np.abs(values[node.input[0]]) - 1) < 1e-3).any())
+def at_an_end(node, values, made):
+    """Where the derivative is infinite, or a norm is 0."""
+    x = values[node.input[0]]
+    one = node.op_type in ("Asin", "Acos", "Acosh", "Atanh") and (np.abs(np.abs(x) - 1) < 1e-3).any()
+    zero = node.op_type in ("Sqrt", "ReduceL2", "LpNormalization") and (np.abs(made[0]) < 1e-3).any()
+    return bool(one or zero)
 
 
 def drawn(seed):
@@ -39,7 +42,7 @@ def drawn(seed):
             made = oracles.settle(draw.graph, node, draw.values)
         except Skip:
             pass
-        if made is None or at_an_end(node, draw.values) or not all(np.isfinite(y).all() and np.abs(y).max(initial=0) < 1e3 for y in made if y.dtype == DOUBLE):
+        if made is None or at_an_end(node, draw.values, made) or not all(np.isfinite(y).all() and np.abs(y).max(initial=0) < 1e3 for y in made if y.dtype == DOUBLE):
             draw.values, draw.graph.inputs, draw.graph.constants = before
             oracles.others.clear()
             continue
