@@ -30,6 +30,7 @@ TABLE = [
     ("AveragePool MaxPool LpPool", lambda node, operands, opset: bool(attribute(node, "ceil_mode", 0)), "runtime",
      "reference places windows of ceil_mode elsewhere, and sizes the result otherwise"),
     ("BatchNormalization", always, "runtime", "reference moves the given statistics as in training"),
+    ("InstanceNormalization", always, "reference", "runtime scales the mean before it subtracts, which cancels where elements are few"),
     ("LpNormalization", lambda node, operands, opset: attribute(node, "p", 2) == 1, "runtime", "reference sums without absolute values"),
     ("LayerNormalization RMSNormalization GroupNormalization", half, "runtime", "stash_type is float, reference stays in halves"),
     ("Slice", always, "runtime", "reference takes a start before the first element as NumPy does; it is clamped to the first"),
