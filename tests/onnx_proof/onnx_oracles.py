@@ -76,7 +76,7 @@ def agree(op, want, got, slack=None):
             return f"result {k} is {b.dtype}{list(b.shape)}, wanted {a.dtype}{list(a.shape)}"
         more, ignored = slack[k] if slack is not None and slack[k][0].shape == a.shape else (0.0, False)
         if op in COARSE and a.dtype in (np.float32, np.float64):
-            more = more + 1e-5 * np.maximum(1, np.abs(np.where(np.isfinite(a), a, 0)))
+            more = more + 5e-5 * np.maximum(1, np.abs(np.where(np.isfinite(a), a, 0)))
         off = one_step(a, b, ignored) if op in QUANTISED and a.dtype.itemsize == 1 else differing(a, b, more, ignored)
         if off.any():
             at = tuple(int(i) for i in np.argwhere(off)[0])
