@@ -26,6 +26,19 @@ def test_split_all_at_once():
     assert_gives(split_model([]), [np.array("a b", object)], [np.array(["a", "b"], object), np.array(2)])
 
 
+@pytest.mark.parametrize("delimiter", ["", "a", "ab", "aba", "aa", " "])
+def test_split_of_random_strings(delimiter):
+    """The oracle is Python's split()."""
+    rng = np.random.default_rng(12)
+    x = np.array(["".join(rng.choice(list("ab \t"), n)) for n in rng.integers(0, 24, 200)], object)
+    for most in (None, 0, 1, 2, 5):
+        attributes = {"delimiter": delimiter} | ({} if most is None else {"maxsplit": most})
+        y, n = backend.prepare(split_model(["n"], **attributes), "cpu").run([x])
+        wanted = [text.split(delimiter or None, -1 if most is None else most) for text in x]
+        assert [row[:k].tolist() for row, k in zip(y, n)] == wanted
+        assert y.shape[1] == max(map(len, wanted)) and all("".join(row[k:]) == "" for row, k in zip(y, n))
+
+
 CHANGES = [{"locale": "C.UTF-8", "case_change_action": action, "is_case_sensitive": sensitive, "stopwords": stop}
            for action in ("NONE", "LOWER", "UPPER") for sensitive in (0, 1) for stop in ([], ["CAT", "naïve", "ÉCOLE"], WORDS)]
 

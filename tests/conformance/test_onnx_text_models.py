@@ -53,7 +53,7 @@ def branches(condition):
         return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(out, STRING, None)])
     yes = graph("yes", [helper.make_node("StringConcat", ["x", "mark"], ["a"])], "a")
     no = graph("no", [helper.make_node("Where", ["p", "k", "x"], ["b"])], "b")
-    nodes = [helper.make_node("If", [condition], ["c"], then_branch=yes, else_branch=no), helper.make_node("StringConcat", ["c", "mark"], ["y"])]
+    nodes = [helper.make_node("StringConcat", ["k", "mark"], ["before"]), helper.make_node("If", [condition], ["c"], then_branch=yes, else_branch=no), helper.make_node("StringConcat", ["c", "before"], ["y"])]
     stored = [numpy_helper.from_array(np.array(value, object), name) for name, value in (("mark", ["!?"]), ("k", ["of a constant"]))]
     return model_of(nodes, [("x", STRING, ["n"]), ("p", 9, [])], [("y", STRING, None)],
                     initializer=[*stored, numpy_helper.from_array(np.array(True), "yes")])

@@ -107,6 +107,10 @@ def test_message_about_a_name_that_is_no_text():
     broken = model().SerializeToString().replace(b"LabelEncoder", b"LabelEncod\xff\xff")
     with pytest.raises(keel.UnimplementedError, match=r"LabelEncod\?\?"):
         keel.from_onnx(broken)
+    made = model()
+    made.graph.node[0].name = "joined"
+    with pytest.raises(keel.InvalidError, match="node 'jo\ufffdned'|not UTF-8"):
+        keel.from_onnx(made.SerializeToString().replace(b"joined", b"jo\xffned").replace(b"\x01y", b"\x01\xfe"))
 
 
 def stored(values, dims, **more):

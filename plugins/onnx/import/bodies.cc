@@ -33,7 +33,7 @@ bool is_known(const ValueP& v) { return v->sizes || v->data || v->tensor; }
 ValueP copied(const ValueP& v) {
   return rebuilt(v, [](const ValueP& tensor) {
     auto copy = std::make_shared<Value>(*tensor);
-    copy->id = KEEL_NO_VALUE;
+    copy->id = copy->bytes = KEEL_NO_VALUE;
     return copy;
   });
 }

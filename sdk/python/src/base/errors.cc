@@ -13,7 +13,10 @@ void raise_error(const keel::Error& e, Fault fault) {
   static constexpr const char* kFaults[] = {"", "shape", "dtype"};
   try {
     nb::object make = nb::module_::import_("keel.errors").attr("_make");
-    auto text = [](const std::string& s) { return nb::str(s.c_str()); };
+    auto text = [](const std::string& s) {  // names of files may be no UTF-8
+      return nb::steal<nb::object>(
+          PyUnicode_DecodeUTF8(s.c_str(), static_cast<Py_ssize_t>(s.size()), "replace"));
+    };
     nb::object made =
         call_python(make, nb::int_(e.code()), text(kFaults[static_cast<int>(fault)]), text(e.what()),
                     text(e.op()), text(e.node()), text(e.plugin()), text(e.hint()));
