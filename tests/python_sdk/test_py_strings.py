@@ -93,6 +93,9 @@ def test_tensors_are_no_strings():
     (helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT), ["Cast", "strings to floats"]),
     (helper.make_node("Gather", ["one", "x"], ["y"]), ["Gather", "operand 1 ('x')"]),
     (helper.make_node("Concat", ["x", "one"], ["y"], axis=0), ["'one' is no tensor of strings"]),
+    (helper.make_node("StringSplit", ["x"], ["y", "n"], delimiter="ab" * 200), ["delimiter of 400 bytes", "at most 256"]),
+    (helper.make_node("StringNormalizer", ["x"], ["y"], locale="tr_TR"), ["locale 'tr_TR'"]),
+    (helper.make_node("StringNormalizer", ["x"], ["y"], case_change_action="TITLE"), ["TITLE", "LOWER, UPPER or NONE"]),
     (helper.make_node("StringSplit", ["one"], ["y", "n"]), ["operand 0 is i64; expected a tensor of strings"])])
 def test_operators_that_take_no_strings(node, words):
     graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", STRING, [1])], [helper.make_tensor_value_info("y", INT64, None)],

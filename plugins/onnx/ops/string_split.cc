@@ -8,19 +8,18 @@
 namespace onnx_import {
 namespace {
 
+constexpr size_t kLongest = 256;  // delimiter: each byte is compared by a node
+
 // For the rows u8[k, width]: i64 or bool [k, width].
 struct Parts {
-  Term inside;    // whether a byte is of a part
-  Term number;    // the part's number, of bytes inside
-  Term starts;    // where a part begins that is not the first of a string; its number is the one before + 1
-  Term start_of;  // the number of such a part
-  Term begin;     // its first byte's place
-  Term count;     // i64[k]: the parts of a string
+  Term number;  // of the part that a byte belongs to, or that begins there
+  Term inside;  // whether a byte belongs to a part
+  Term starts;  // whether a part begins, other than one at the start of a string
+  Term begin;   // the place of its first byte
+  Term count;   // i64[k]: the parts of a string
 };
 
-Term running(const Term& flags, bool exclusive = false) {
-  return flags.to(KEEL_I64).op("cumsum", Attrs().i("axis", 1).flag("exclusive", exclusive));
-}
+Term running(const Term& flags) { return flags.to(KEEL_I64).op("cumsum", Attrs().i("axis", 1)); }
 Term negated(const Term& p) { return p.op("logical_not"); }
 
 // x[:, i] becomes x[:, i - by]; zeros come in.
@@ -69,11 +68,7 @@ Parts between(const Term& rows, const std::string& delimiter, double most) {
   Term covered = hit;
   for (int64_t j = 1; j < n; j++) covered = covered | shifted(hit, j);
   const Term number = running(hit), place = counting_term(rows.edit(), rows.dim(1), KEEL_I64);
-  return {negated(covered) & rows.op("not_equal", 0),
-          number,
-          hit,
-          number,
-          place + static_cast<double>(n),
+  return {number, negated(covered) & rows.op("not_equal", 0), hit, place + static_cast<double>(n),
           hit.to(KEEL_I64).sum({1}) + 1};
 }
 
@@ -89,7 +84,7 @@ Parts of_words(const Term& rows, double most) {
     number = number.op("minimum", most);
   }
   const Term place = counting_term(rows.edit(), rows.dim(1), KEEL_I64);
-  return {inside, number, start, number, place, start.to(KEEL_I64).sum({1})};
+  return {number, inside, start, place, start.to(KEEL_I64).sum({1})};
 }
 
 // Sums of `what` [k, width] by row and part: i64[parts, k]. Those not chosen go to a part that is dropped.
@@ -121,6 +116,8 @@ void string_split(Call& c) {
   const Strings x(c, 0);
   const std::string delimiter = c.s("delimiter", "");
   expect_text(delimiter, cat(c.title(), ": delimiter"));
+  if (delimiter.size() > kLongest)
+    c.unsupported(cat("a delimiter of ", delimiter.size(), " bytes; at most ", kLongest));
   const Dims dims = x.dims();
   Edit& e = c.e;
   const Term bytes = x.bytes();
@@ -130,7 +127,7 @@ void string_split(Call& c) {
   const keel_dim limit = e.add(rows.dim(1), 1);
   const Term ones = filled(e, KEEL_I64, 1, rows.dims());
   const Term largest = parts.count.reduced("reduce_max", {0}).op("maximum", 0);
-  const Term starts = by_part(parts.begin, parts.starts, parts.start_of, limit).op("trim", largest);
+  const Term starts = by_part(parts.begin, parts.starts, parts.number, limit).op("trim", largest);
   Term lengths = by_part(ones, parts.inside, parts.number, limit);
   lengths = Term(e, e.op("trim", {lengths.v, largest.v}, Attrs().dim("size", starts.dim(0))));
   const Term made = bytes_of_parts(rows, starts, lengths).transpose({1, 0, 2});

@@ -20,6 +20,7 @@ def from_onnx(model, fixed=None, device=None, **options):
 
     model: a path; or bytes or an onnx.ModelProto, which go through a temporary file, so models with weights in separate
     files need a path. fixed: values of inputs by name, which become constants; required for inputs that are sizes.
+    Strings are fed as they are; results that are strings hold their bytes, which keel.strings.decode() reads.
     device: of calls of the module (default: the current one). options: of the import, as **{"dim.batch": 4, "shape.x": "1,3,48,192",
     "length.s": 3}; the last is the number of elements of an input that is a sequence (an optional: 1 or "none").
 
