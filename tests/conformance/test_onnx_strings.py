@@ -2,7 +2,8 @@
 import numpy as np
 import pytest
 from keel.onnx import backend
-from string_models import INT64, STRING, WORDS, assert_as_evaluator, assert_as_runtime, assert_gives, node_model, words
+from onnx_cases import DEVICES
+from string_models import BOOL, INT64, STRING, WORDS, assert_as_evaluator, assert_as_runtime, assert_gives, node_model, words
 
 
 def split_model(shape, **attributes):
@@ -37,6 +38,19 @@ def test_split_of_random_strings(delimiter):
         wanted = [text.split(delimiter or None, -1 if most is None else most) for text in x]
         assert [row[:k].tolist() for row, k in zip(y, n)] == wanted
         assert y.shape[1] == max(map(len, wanted)) and all("".join(row[k:]) == "" for row, k in zip(y, n))
+
+
+@pytest.mark.parametrize("op, more, wanted", [
+    ("StringSplit", {}, np.zeros((2, 0))), ("StringSplit", {"delimiter": "aa"}, np.array([[""], [""]], object)),
+    ("StringNormalizer", {"case_change_action": "UPPER", "stopwords": ["a"]}, np.array(["", ""], object)),
+    ("RegexFullMatch", {"pattern": "a*"}, np.array([True, True])), ("Unique", {}, np.array([""], object)),
+    ("Identity", {}, np.array(["", ""], object))], ids=str)
+def test_strings_without_bytes(op, more, wanted):
+    """Two empty strings in a tensor whose dim of bytes is 0."""
+    outputs = [("y", BOOL if wanted.dtype == bool else STRING, None), *([("n", INT64, None)] if op == "StringSplit" else [])]
+    for device in DEVICES:
+        got = backend.prepare(node_model(op, [("x", STRING, ["n"])], outputs, **more), device).run([np.zeros((2, 0), np.uint8)])[0]
+        assert (got.shape, got.tolist()) == (wanted.shape, wanted.tolist())
 
 
 CHANGES = [{"locale": "C.UTF-8", "case_change_action": action, "is_case_sensitive": sensitive, "stopwords": stop}
