@@ -10,7 +10,7 @@
 namespace onnx_import {
 namespace {
 
-constexpr size_t kMostSteps = 40000, kMostStates = 4096;
+constexpr size_t kMostSteps = 40000, kMostStates = 16384;
 
 // One instruction of the pattern: go on at both, or at `to` if the place or the byte is right.
 struct Step {
