@@ -33,6 +33,13 @@ def test_what_is_fed(x):
         assert code.numpy().tolist() == [1, 2, -1]
 
 
+@pytest.mark.parametrize("dtype", [object, "U3", "S3", np.dtypes.StringDType()], ids=str)
+def test_backend_runs_a_node(dtype):
+    from keel.onnx import backend
+    node = helper.make_node("StringConcat", ["a", "b"], ["y"])
+    assert backend.run_node(node, [np.array(["a", "xyz"], dtype), np.array(["é"], object)]).y.tolist() == ["aé", "xyzé"]
+
+
 def test_metadata_names_strings():
     metadata = keel.from_onnx(model()).info()["metadata"]
     assert (metadata["onnx.string_inputs"], metadata["onnx.string_outputs"]) == ("x\n", "y\n")

@@ -22,6 +22,10 @@ def _array(value):
     return encode(value) if holds_strings(value) else np.asarray(value)
 
 
+def _element_type(array):
+    return onnx.TensorProto.STRING if holds_strings(array) else onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+
+
 class KeelRep(BackendRep):
     """A prepared model; any number of threads may call run()."""
 
@@ -122,8 +126,7 @@ class KeelBackend(Backend):
         """The outputs of a single operator on these arrays."""
         helper = onnx.helper
         values = dict(zip((name for name in node.input if name), inputs))
-        types = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
-                 for name, value in values.items()]
+        types = [helper.make_tensor_value_info(name, _element_type(value), value.shape) for name, value in values.items()]
         made = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
         version = opset_version or onnx.defs.onnx_opset_version()
         model = helper.make_model(helper.make_graph([node], "node", types, made),
