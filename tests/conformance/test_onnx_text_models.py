@@ -67,6 +67,30 @@ def test_branches(condition, n):
         assert_as_evaluator(branches(condition), [x, np.array(chosen)])
 
 
+def test_sequences():
+    """Sequences made, changed, joined and cut; the elements have tables of other widths."""
+    stored = [numpy_helper.from_array(np.array(["of a constant", "é"], object), "k"), numpy_helper.from_array(np.array(1), "one")]
+    nodes = [helper.make_node("SequenceConstruct", ["x", "k"], ["s"]), helper.make_node("SequenceInsert", ["s", "x", "one"], ["t"]),
+             helper.make_node("ConcatFromSequence", ["t"], ["y"], axis=0), helper.make_node("ConcatFromSequence", ["t"], ["z"], axis=1, new_axis=1),
+             helper.make_node("SplitToSequence", ["z"], ["parts"], axis=0, keepdims=0), helper.make_node("SequenceAt", ["parts", "one"], ["last"]),
+             helper.make_node("SequenceLength", ["parts"], ["n"])]
+    model = model_of(nodes, [("x", STRING, [2])], [("y", STRING, None), ("z", STRING, None), ("last", STRING, None), ("n", INT64, None)],
+                     initializer=stored)
+    assert_as_evaluator(model, [words(np.random.default_rng(9), 2)])
+    wrong = model_of([helper.make_node("SequenceConstruct", ["x", "one"], ["s"]), helper.make_node("SequenceAt", ["s", "one"], ["y"])],
+                     [("x", STRING, [2])], [("y", STRING, None)], initializer=stored[1:])
+    with pytest.raises(keel.InvalidError, match="operand 1 .'one'. is i64; the sequence's elements are strings"):
+        backend.prepare(wrong)
+
+
+def test_sequences_as_inputs_and_results():
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(STRING, [None]))
+    graph = helper.make_graph([helper.make_node("SequenceErase", ["s"], ["t"])], "g", [helper.make_value_info("s", kind)], [helper.make_value_info("t", kind)])
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
+    got = backend.prepare(model, "cpu").run([[np.array(["a", "的的"], object), np.array([], object), np.array(["c"], object)]])[0]
+    assert [x.tolist() for x in got] == [["a", "的的"], []]
+
+
 def test_strings_in_loops_are_refused():
     body = helper.make_graph([helper.make_node("Identity", ["s"], ["t"]), helper.make_node("Identity", ["go"], ["on"])], "body",
                              [helper.make_tensor_value_info("i", INT64, []), helper.make_tensor_value_info("go", 9, []),

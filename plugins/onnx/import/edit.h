@@ -50,8 +50,9 @@ using ValueP = std::shared_ptr<Value>;
 
 struct List {
   std::vector<ValueP> elements;  // tensors; their shapes may differ
-  keel_dt dtype = 0;             // 0: not known, of an empty one
+  keel_dt dtype = 0;             // 0: not known, of an empty one; or kStrings
 };
+constexpr keel_dt kStrings = ~keel_dt{0};  // in place of the dtype of sequences of strings
 using Ids = std::vector<keel_value>;
 
 class Edit {

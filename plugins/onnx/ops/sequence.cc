@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plugins/onnx/import/forms.h"
+#include "plugins/onnx/import/text.h"
 
 namespace onnx_import {
 namespace {
@@ -33,14 +34,19 @@ ptrdiff_t position(Call& c, size_t i, int64_t n, int64_t last) {
 
 int64_t size_of(const List& list) { return static_cast<int64_t>(list.elements.size()); }
 
+keel_dt kind_of(Call& c, size_t i) { return c.value(i).table ? kStrings : c.dtype(i); }
+std::string kind_name(keel_dt kind) { return kind == kStrings ? "strings" : dtype_name(kind); }
+
 void expect_dtype(Call& c, const List& list, size_t i) {
-  const keel_dt dtype = c.dtype(i);
-  if (list.dtype && list.dtype != dtype)
-    c.invalid(cat("operand ", i, quoted(c.value(i)), " is ", dtype_name(dtype),
-                  "; the sequence's elements are ", dtype_name(list.dtype)));
+  const keel_dt kind = kind_of(c, i);
+  if (list.dtype && list.dtype != kind)
+    c.invalid(cat("operand ", i, quoted(c.value(i)), " is ", kind_name(kind),
+                  "; the sequence's elements are ", kind_name(list.dtype)));
 }
 
-void sequence_empty(Call& c) { set_list(c, {}, c.type("dtype", KEEL_F32)); }
+void sequence_empty(Call& c) {
+  set_list(c, {}, c.i("dtype", 0) == kString ? kStrings : c.type("dtype", KEEL_F32));
+}
 
 void sequence_construct(Call& c) {
   if (c.n_in() == 0) c.invalid("it has no operands; an empty sequence is SequenceEmpty");
@@ -49,7 +55,7 @@ void sequence_construct(Call& c) {
     expect_tensor(c, i);
     expect_dtype(c, list, i);
     list.elements.push_back(c.inputs()[i]);
-    list.dtype = c.dtype(i);
+    list.dtype = kind_of(c, i);
   }
   set_list(c, std::move(list.elements), list.dtype);
 }
@@ -60,7 +66,7 @@ void sequence_insert(Call& c) {
   expect_dtype(c, list, 1);
   const int64_t n = size_of(list), at = c.has(2) ? position(c, 2, n, n) : n;
   list.elements.insert(list.elements.begin() + at, c.inputs()[1]);
-  set_list(c, std::move(list.elements), c.dtype(1));
+  set_list(c, std::move(list.elements), kind_of(c, 1));
 }
 
 void sequence_erase(Call& c) {
@@ -133,8 +139,9 @@ void split_to_sequence(Call& c) {
   for (keel_value id : ids) {
     parts.push_back(std::make_shared<Value>());
     parts.back()->id = keep ? id : c.e.reshape(id, without);
+    parts.back()->table = c.value(0).table;
   }
-  set_list(c, std::move(parts), c.dtype(0));
+  set_list(c, std::move(parts), kind_of(c, 0));
 }
 
 void optional(Call& c) {
@@ -150,8 +157,8 @@ void optional_get_element(Call& c) {
 }
 
 Rule on_lists(const char* op, int since, void (*convert)(Call&), const char* attributes = "",
-              uint32_t values = 0, bool strings = false) {
-  return {op, since, convert, attributes, values, false, true, strings};
+              uint32_t values = 0) {
+  return {op, since, convert, attributes, values, false, true, true};
 }
 
 const Rule kRules[] = {
@@ -162,10 +169,10 @@ const Rule kRules[] = {
     on_lists("SequenceAt", 11, sequence_at, "", bit(1)),
     on_lists("SequenceLength", 11, sequence_length),
     on_lists("ConcatFromSequence", 11, concat_from_sequence, "axis new_axis"),
-    {"SplitToSequence", 11, split_to_sequence, "axis keepdims", bit(1)},
-    on_lists("Optional", 15, optional, "type", 0, true),
-    on_lists("OptionalHasElement", 15, optional_has_element, "", 0, true),
-    on_lists("OptionalGetElement", 15, optional_get_element, "", 0, true),
+    {"SplitToSequence", 11, split_to_sequence, "axis keepdims", bit(1), false, false, true},
+    on_lists("Optional", 15, optional, "type"),
+    on_lists("OptionalHasElement", 15, optional_has_element),
+    on_lists("OptionalGetElement", 15, optional_get_element),
 };
 
 std::string dim_text(keel_dim d) { return KEEL_DIM_IS_HANDLE(d) ? "symbolic" : std::to_string(d); }
@@ -197,10 +204,19 @@ ValueP joined_sizes(Call& c, const std::vector<ValueP>& parts, bool fresh) {
   return sizes_value(std::move(all));
 }
 
-ValueP concat_ids(Call& c, const Ids& ids, int64_t axis) {
+// The data of the parts; of strings the indices of one table.
+Joined data_of(Call& c, const std::vector<ValueP>& parts) {
+  if (parts[0]->table) return joined(c, parts);
+  Joined made;
+  for (const ValueP& part : parts) made.indices.push_back(c.e.id(*part));
+  return made;
+}
+
+ValueP concat_ids(Call& c, const Ids& ids, const ValueP& table, int64_t axis) {
   auto value = std::make_shared<Value>();
   value->name = c.name;
   value->id = ids.size() == 1 ? ids[0] : c.e.op("concat", ids, Attrs().i("axis", axis), c.name);
+  value->table = table;
   return value;
 }
 
@@ -228,22 +244,21 @@ ValueP stacked(Call& c, const std::vector<ValueP>& parts, int64_t axis) {
   Dims dims = c.e.dims(*parts[0]);
   const int64_t at = c.axis(axis, static_cast<int64_t>(dims.size()) + 1);
   if (ValueP known = joined_sizes(c, parts, true)) return known;
-  Ids ids;
-  for (const ValueP& part : parts) {
-    dims = c.e.dims(*part);
+  Joined all = data_of(c, parts);
+  for (keel_value& id : all.indices) {
+    dims = c.e.dims(id);
     dims.insert(dims.begin() + at, 1);
-    ids.push_back(c.e.reshape(c.e.id(*part), dims));
+    id = c.e.reshape(id, dims);
   }
-  return concat_ids(c, ids, at);
+  return concat_ids(c, all.indices, all.table, at);
 }
 
 ValueP concatenated(Call& c, const std::vector<ValueP>& parts, int64_t axis) {
   const int64_t at = c.axis(axis, static_cast<int64_t>(c.e.dims(*parts[0]).size()));
   expect_alike(c, parts, at);
   if (ValueP known = joined_sizes(c, parts, false)) return known;
-  Ids ids;
-  for (const ValueP& part : parts) ids.push_back(c.e.id(*part));
-  return concat_ids(c, ids, at);
+  const Joined all = data_of(c, parts);
+  return concat_ids(c, all.indices, all.table, at);
 }
 
 Rules sequence_rules() { return kRules; }
