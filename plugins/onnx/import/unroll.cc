@@ -184,7 +184,7 @@ void Importer::convert_sequence_map(Call& call, const Scope& scope) {
       if (out[i]->list || out[i]->absent)
         call.unsupported(cat("result ", i, " of its body is ", form_of(*out[i]), "; expected a tensor"));
       lists[i].elements.push_back(out[i]);
-      lists[i].dtype = call.e.dtype(*out[i]);
+      lists[i].dtype = out[i]->table ? kStrings : call.e.dtype(*out[i]);
     }
   }
   for (size_t i = 0; i < lists.size(); i++) {
