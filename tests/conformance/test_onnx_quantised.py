@@ -120,7 +120,7 @@ def layers(dims=(2, 5, 70), dtype=np.uint8):
 
 
 NETS = {"layers": layers, "layers of i8": functools.partial(layers, dtype=np.int8), "a row": functools.partial(layers, (1, 64)),
-        "no row": functools.partial(layers, (3, 0, 70)), "many rows": functools.partial(layers, (2, 130, 9)), "chain": chain, "chain of i8": functools.partial(chain, np.int8), "no image": functools.partial(chain, batch=0),
+        "no row": functools.partial(layers, (3, 0, 70)), "no column": functools.partial(layers, (2, 3, 0)), "many rows": functools.partial(layers, (2, 130, 9)), "chain": chain, "chain of i8": functools.partial(chain, np.int8), "no image": functools.partial(chain, batch=0),
         "residual": residual, "residual without relu": functools.partial(residual, relu=False),
         "residual with an odd zero point of i8": functools.partial(residual, -3, False, np.int8), "pooled": pooled,
         "floats after": floats_after, "one dim": functools.partial(floats_after, (2, 4, 11)),

@@ -187,9 +187,10 @@ bool FindQuantised(const Body& body, uint32_t anchor, const std::vector<bool>& t
 }
 
 bool IsQuantisedProduct(const Body& body) {
+  if (body.nodes.empty() || !IsProduct(body.nodes[0])) return false;
+  const BodyValue& weights = body.values[body.nodes[0].in[1]];
   Group group;
-  return !body.nodes.empty() && IsProduct(body.nodes[0]) &&
-         body.values[body.nodes[0].in[1]].data != nullptr &&
+  return weights.data != nullptr && weights.Count() > 0 &&
          FindQuantised(body, 0, std::vector<bool>(body.nodes.size()), &group) && !group.nodes.empty() &&
          group.nodes.size() + 1 == body.nodes.size();
 }
