@@ -147,6 +147,14 @@ def test_thresholds_of_the_overlap(context, tmp_path, overlap):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("overlap", [-0.5, 1.5, NAN])
+def test_fed_thresholds_of_the_overlap(context, device, overlap):
+    boxes, scores = np.zeros((1, 2, 4), "f4"), np.zeros((1, 1, 2), "f4")
+    with pytest.raises(KeelError, match="NonMaxSuppression.*: iou_threshold; expected a number from 0 to 1"):
+        run_model(context, device, model(FED), [boxes, scores, np.array([9]), np.array([overlap], "f4"), np.array([0], "f4")])
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_many_boxes(context, device):
     """More rounds than a dispatch of a device runs, more rows than threads; ONNX's reference would take minutes."""
     for b, c, n, most, low in ((1, 1, 3000, 3000, 0.0), (2, 40, 300, 5, 0.8), (1, 1, 70, 70, -1.0)):

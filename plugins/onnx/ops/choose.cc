@@ -130,6 +130,18 @@ Term number_or(Call& c, size_t i, keel_dt dtype, double otherwise) {
   return x.reshape({});
 }
 
+void check_threshold(Call& c) {
+  constexpr Text kExpected = "expected a number from 0 to 1";
+  double known = 0;
+  if (!c.has(3)) return;
+  if (stored_number(c, 3, &known)) {
+    if (!(known >= 0 && known <= 1)) c.invalid(cat("iou_threshold is ", known, "; ", kExpected));
+    return;
+  }
+  const Term fed = number_or(c, 3, KEEL_F32, 0);
+  (fed == fed.clamp(0, 1)).demand(cat(c.title(), ": iou_threshold; ", kExpected), {fed.v});
+}
+
 void check_boxes(Call& c, const Dims& boxes, const Dims& scores) {
   const auto may_be = [&](keel_dim a, keel_dim b) { return c.e.may_be(a, b); };
   if (boxes.size() != 3) c.invalid(cat("boxes has ", boxes.size(), " dims; expected [batches, boxes, 4]"));
@@ -138,9 +150,7 @@ void check_boxes(Call& c, const Dims& boxes, const Dims& scores) {
   if (!may_be(boxes[2], 4)) c.invalid("the last dim of boxes is not 4");
   if (!may_be(boxes[0], scores[0])) c.invalid("boxes and scores have different numbers of batches");
   if (!may_be(boxes[1], scores[2])) c.invalid("boxes and scores have different numbers of boxes");
-  double overlap = 0;
-  if (stored_number(c, 3, &overlap) && !(overlap >= 0 && overlap <= 1))
-    c.invalid(cat("iou_threshold is ", overlap, "; expected a number from 0 to 1"));
+  check_threshold(c);
 }
 
 // The op takes NaN for no limit of the scores; in ONNX no score is above it.

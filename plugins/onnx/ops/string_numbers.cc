@@ -15,14 +15,8 @@ Ints powers_of_ten() {
   return powers;
 }
 
-// Gives x; a run fails if not all flags are true. No element is read at the index 1 of one.
-Term checked(const Term& x, const Term& fine) {
-  const Term zero = filled(x.edit(), x.dtype(), 0, {1});
-  return x + zero.gather(fine.op("logical_not").to(KEEL_I64), 0);
-}
-
 // The rows u8[k, width] as i64[k]: a sign and 1 to 18 digits.
-Term parsed(const Term& rows) {
+Term parsed(Call& c, const Term& rows) {
   Edit& e = rows.edit();
   const Term padded = fitted(rows, e.add(rows.dim(1), 1)), first = padded.slice(1, 0, 1).reshape({-1});
   const Term negative = first == 45, sign = negative | (first == 43), length = byte_counts(padded);
@@ -35,7 +29,9 @@ Term parsed(const Term& rows) {
   const Term worth = padded.to(KEEL_I64) - 48;
   const Term terms = select(inside & digit, worth * constant_of(e, powers_of_ten()).gather(power, 0), 0.0);
   const Term size = terms.sum({1});
-  return checked(select(negative, -size, size), fine);
+  fine.reduced("reduce_min", {0})
+      .demand(cat(c.title(), ": a string is no integer; expected 1 to 18 digits, after a sign or none"));
+  return select(negative, -size, size);
 }
 
 // i64[dims..] as u8[dims.., 20]. Of negative numbers the remainders
@@ -94,7 +90,7 @@ void cast_from_strings(Call& c, keel_dt to) {
   const Strings x(c, 0);
   if (is_float(to)) return c.set(0, x.spread(parsed_constant(c, to)).v);
   if (!is_integer(to)) c.unsupported(cat("strings to ", dtype_name(to)));
-  c.set(0, x.spread(parsed(x.rows())).to(to).v);
+  c.set(0, x.spread(parsed(c, x.rows())).to(to).v);
 }
 
 }  // namespace onnx_import

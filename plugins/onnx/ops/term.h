@@ -40,6 +40,13 @@ class Term {
   // With a dim of 1 in front of dim `at` (at == rank: behind the last).
   Term unsqueeze(size_t at) const;
 
+  // A run fails with the message and the values of `shown` unless this is true.
+  void demand(const std::string& message, const Ids& shown = {}) const {
+    Ids in = {v};
+    in.insert(in.end(), shown.begin(), shown.end());
+    e_->ops("assert", in, Attrs().word("message", message.c_str()), 0);
+  }
+
   keel_value v;
 
  private:
