@@ -21,8 +21,8 @@ bool is_root(std::string_view op) {
 
 // casts: whether n may have another dtype.
 bool extends(const Edit& e, keel_value v, NodeId n, bool casts) {
-  const bool kept = e.same_type(v, e.out(n)) || (casts && e.type(v).dims == e.type(e.out(n)).dims);
-  return kept && (is_binary(e, n) || (is_unary(e, n) && e.in(n, 0) == v));
+  if (!is_binary(e, n) && !(is_unary(e, n) && e.in(n, 0) == v)) return false;
+  return e.same_type(v, e.out(n)) || (casts && e.type(v).dims == e.type(e.out(n)).dims);
 }
 
 std::vector<NodeId> chain_from(const Edit& e, NodeId root) {
