@@ -54,7 +54,8 @@ def test_a_run_of_the_whole_entry_has_its_effects_and_one_with_fetches_has_not(c
 
 @pytest.mark.parametrize("call, kind", [
     (lambda s: s.run(), keel.Error), (lambda s: s.run(x=X[:2]), keel.Error), (lambda s: s.run(x=X.astype("i4") > 0, z=1), keel.Error),
-    (lambda s: s.run("nothing", {"x": X}), LookupError), (lambda s: s.run(y="a"), TypeError), (lambda s: s.prepare(["nothing"]), LookupError)])
+    (lambda s: s.run("nothing", {"x": X}), LookupError), (lambda s: s.run(y="a"), TypeError),
+    (lambda s: s.run(x=[["ab", "cd"]] * 3), TypeError), (lambda s: s.prepare(["nothing"]), LookupError)])
 def test_wrong_feeds_and_fetches_are_errors(path, call, kind):
     with pytest.raises(kind):
         call(keel.Session(path, entry="serve"))

@@ -72,8 +72,13 @@ class Entry:
             wanted = ", ".join(name for name, *_ in self.parameters)
             raise InvalidError(f"entry {self.name!r} takes ({wanted}), each once; got {len(args)} positional arguments" + (
                 f" and {', '.join(keywords)} by name" if keywords else ""))
-        given = {name: encode(value) if holds_strings(value) else value for name, value in given.items()}
-        return [_keel.array(given[name], dtype if is_literal(given[name]) else None) for name, dtype, _ in self.parameters]
+        return [self._tensor(given[name], dtype) for name, dtype, _ in self.parameters]
+
+    @staticmethod
+    def _tensor(value, dtype):
+        if dtype == _keel.u8 and holds_strings(value):
+            value = encode(value)
+        return _keel.array(value, dtype if is_literal(value) else None)
 
     def _is_flat(self, args, keywords):
         """Whether the arguments are the entry's flat list of tensors."""

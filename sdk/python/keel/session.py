@@ -74,6 +74,16 @@ def is_literal(value):
     return isinstance(value, (int, float, list, tuple))
 
 
+def tensor_fed(name, value, parameters):
+    """The tensor to feed for a value: literals at their widest dtype, since the session casts them; strings as their bytes, to a
+    parameter that holds bytes."""
+    if not isinstance(value, _keel.Tensor) and holds_strings(value) and any(name == of and dtype == _keel.u8 for of, dtype, *_ in parameters()):
+        return _keel.array(encode(value))
+    tensor = _keel.array(value)
+    wide = {"i": _keel.i64, "f": _keel.f64}.get(tensor.dtype.kind)
+    return _keel.array(value, wide) if wide and is_literal(value) else tensor
+
+
 class Session:
     """Runs a graph on a device. module: a keel.Module, the path of a file, a keel.Graph, or None: the default graph.
 
@@ -158,15 +168,8 @@ class Session:
         wanted = "names, tensors and Nodes of its graph" if self.graph else "names: it runs a module"
         raise TypeError(f"a session feeds and fetches {wanted}, not {type(leaf).__name__}")
 
-    @staticmethod
-    def _fed(_, value):
-        """The tensor to feed for a value: literals at their widest dtype, since the session casts them; strings as
-        their bytes."""
-        if holds_strings(value):
-            return _keel.array(encode(value))
-        tensor = _keel.array(value)
-        wide = {"i": _keel.i64, "f": _keel.f64}.get(tensor.dtype.kind)
-        return _keel.array(value, wide) if wide and is_literal(value) else tensor
+    def _fed(self, name, value):
+        return tensor_fed(name, value, lambda: self.parameters)
 
     def prepare(self, feeds=(), fetches=(), targets=()):
         """A thread-safe plan for these names (default: the entry's parameters and results): plan(x, y) returns the results."""
