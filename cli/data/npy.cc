@@ -189,21 +189,30 @@ std::string unpack(const keel::Array& array) {
   return bytes;
 }
 
-// All elements of `size` bytes, in row-major order.
-std::string elements(std::string_view bytes, const Header& h, size_t size, const std::string& where) {
+// The bytes of all elements of `size` bytes, which the file has.
+size_t bytes_of_elements(std::string_view bytes, const Header& h, size_t size, const std::string& where) {
   const size_t total = checked_bytes(h, size, where), have = bytes.size() - h.data_at;
   if (have < total)
     throw Fail(kBadFile, where + ": the .npy data is truncated: got " + std::to_string(have) +
                              " bytes, expected " + std::to_string(total));
-  std::string out(bytes.substr(h.data_at, total));
-  if (total && h.fortran && h.shape.size() > 1)
-    from_fortran(bytes.data() + h.data_at, out.data(), h.shape, size, total / size);
-  return out;
+  return total;
+}
+
+// All elements, in row-major order.
+void copy_elements(std::string_view bytes, const Header& h, size_t size, size_t total, char* out) {
+  const char* from = bytes.data() + h.data_at;
+  if (total == 0) return;
+  if (h.fortran && h.shape.size() > 1)
+    from_fortran(from, out, h.shape, size, total / size);
+  else
+    std::memcpy(out, from, total);
 }
 
 keel::Array read_text(const keel::Context& context, std::string_view bytes, const Header& h,
                       const TextDtype& dtype, const std::string& where) {
-  const TextRows rows = text_rows(elements(bytes, h, dtype.bytes(), where), dtype, where);
+  std::string data(bytes_of_elements(bytes, h, dtype.bytes(), where), '\0');
+  copy_elements(bytes, h, dtype.bytes(), data.size(), data.data());
+  const TextRows rows = text_rows(data, dtype, where);
   std::vector<int64_t> shape = h.shape;
   shape.push_back(static_cast<int64_t>(rows.width));
   keel::Array array = keel::Array::zeros(context, KEEL_U8, shape);
@@ -221,12 +230,11 @@ keel::Array read_npy(const keel::Context& context, std::string_view bytes, const
   if (const auto text = text_dtype(h.descr)) return read_text(context, bytes, h, *text, where);
   keel_dt dtype = dtype_of_descr(h.descr, where, as);
   auto element = static_cast<size_t>(keel::dtype_size(dtype));
-  const std::string data = elements(bytes, h, element, where);
-  const size_t total = data.size();
+  const size_t total = bytes_of_elements(bytes, h, element, where);
   keel::Array array = keel::Array::zeros(context, dtype, h.shape);
   if (total == 0) return array;
   char* out = static_cast<char*>(array.data());
-  std::memcpy(out, data.data(), total);
+  copy_elements(bytes, h, element, total, out);
   if (h.descr.front() == '>' && element > 1)
     for (size_t i = 0; i < total; i += element) std::reverse(out + i, out + i + element);
   if (dtype == KEEL_BOOL)  // in NumPy any non-zero byte is true; Keel requires 0 or 1

@@ -173,7 +173,6 @@ bool EmitSum(Builder& b, const BodyNode& node, const Quantised& q) {
 
 // A product by matmul/int8.cc.
 bool EmitProduct(Builder& b, const BodyNode& node, const Quantised& q) {
-  if (node.node.In(1).data == nullptr || q.dtype == KEEL_I32) return false;
   auto own = std::make_unique<OwnLaunch>();
   KeepInt8(node.node, ResultOf(q), &own->launch);
   std::vector<int> buffers;

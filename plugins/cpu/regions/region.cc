@@ -282,10 +282,11 @@ int32_t MatchRegion(keel_dev, const keel_host* host, const keel_node* node) {
   try {
     Body body;
     if (!ReadBody({host, node}, &body)) return 0;
-    bool contraction = IsQuantisedProduct(body);
+    const bool product = IsQuantisedProduct(body);
+    bool contraction = product;
     for (uint32_t i = 0; i < body.nodes.size(); i++) {
       const BodyNode& n = body.nodes[i];
-      if (n.op == "call" || (n.op == "matmul_integer" && !contraction) || !FitsRegion(body, i)) return 0;
+      if (n.op == "call" || (n.op == "matmul_integer" && !product) || !FitsRegion(body, i)) return 0;
       const bool anchor = n.op == "conv_integer" || ((IsContraction(n.op) || IsConvGrad(n.op)) &&
                                                      body.values[n.out[0]].dtype == KEEL_F32);
       contraction |= anchor && !IsSmallProduct(body, n);

@@ -11,7 +11,7 @@ from . import _keel, saved
 from .errors import InvalidError, NotFoundError, PreconditionError
 from .function import Function
 from .session import Session, is_literal
-from .strings import encode, holds_strings
+from .strings import encoded
 
 
 class Entry:
@@ -76,8 +76,8 @@ class Entry:
 
     @staticmethod
     def _tensor(value, dtype):
-        if dtype == _keel.u8 and holds_strings(value):
-            value = encode(value)
+        if dtype == _keel.u8:
+            value = encoded(value)
         return _keel.array(value, dtype if is_literal(value) else None)
 
     def _is_flat(self, args, keywords):

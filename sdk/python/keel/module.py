@@ -12,7 +12,7 @@ import functools
 
 from . import _keel, display, saved
 from .graph import Graph
-from .session import Session, tensor_fed
+from .session import Session, bytes_among, tensor_fed
 
 
 @functools.lru_cache(maxsize=None)
@@ -44,14 +44,13 @@ class _Run:
     def __init__(self, module, device):
         session = Session(module, device)
         self.shape = saved.of(module, module.info()["entries"][0]["name"])
-        self.parameters = session.parameters
-        self.names = [name for name, *_ in self.parameters]
+        self.names, self.bytes = [name for name, *_ in session.parameters], bytes_among(session.parameters)
         self.results = [name for name, *_ in session.results]
         self.type = _results_type(tuple(self.results))
         self.session = session._session
 
     def __call__(self, feeds):
-        values = [tensor_fed(name, value, lambda: self.parameters) for name, value in feeds.items()]
+        values = [tensor_fed(value, name in self.bytes) for name, value in feeds.items()]
         return self.built(self.session._run(list(feeds), values, self.results, [], True))
 
     def bound(self, args, keywords):

@@ -13,7 +13,7 @@ import threading
 from . import _keel, saved
 from .errors import Code, InvalidError, PreconditionError
 from .graph import Graph, Node, default_graph
-from .strings import encode, holds_strings
+from .strings import encoded, holds_strings
 
 
 def load(path):
@@ -23,7 +23,7 @@ def load(path):
 
 def import_file(path, fixed=None, **options):
     """A module from a file in the format of an importer plugin, such as ONNX. fixed: values of parameters, which become constants."""
-    values = {name: encode(value) if holds_strings(value) else value for name, value in (fixed or {}).items()}
+    values = {name: encoded(value) for name, value in (fixed or {}).items()}
     return _keel.import_module(os.fsdecode(path), options, values)
 
 
@@ -74,11 +74,16 @@ def is_literal(value):
     return isinstance(value, (int, float, list, tuple))
 
 
-def tensor_fed(name, value, parameters):
-    """The tensor to feed for a value: literals at their widest dtype, since the session casts them; strings as their bytes, to a
-    parameter that holds bytes."""
-    if not isinstance(value, _keel.Tensor) and holds_strings(value) and any(name == of and dtype == _keel.u8 for of, dtype, *_ in parameters()):
-        return _keel.array(encode(value))
+def bytes_among(ports):
+    """The names of those (name, dtype, shape) that hold bytes, and so may be fed strings."""
+    return {name for name, dtype, *_ in ports if dtype == _keel.u8}
+
+
+def tensor_fed(value, takes_strings):
+    """The tensor to feed for a value: literals at their widest dtype, since the session casts them; strings as their bytes, where
+    these are taken."""
+    if takes_strings:
+        value = encoded(value)
     tensor = _keel.array(value)
     wide = {"i": _keel.i64, "f": _keel.f64}.get(tensor.dtype.kind)
     return _keel.array(value, wide) if wide and is_literal(value) else tensor
@@ -169,7 +174,7 @@ class Session:
         raise TypeError(f"a session feeds and fetches {wanted}, not {type(leaf).__name__}")
 
     def _fed(self, name, value):
-        return tensor_fed(name, value, lambda: self.parameters)
+        return tensor_fed(value, holds_strings(value) and name in bytes_among(self.parameters))
 
     def prepare(self, feeds=(), fetches=(), targets=()):
         """A thread-safe plan for these names (default: the entry's parameters and results): plan(x, y) returns the results."""

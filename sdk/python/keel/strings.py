@@ -15,6 +15,11 @@ def holds_strings(value):
     return isinstance(value, str) or getattr(getattr(value, "dtype", None), "kind", " ") in "USOT"
 
 
+def encoded(value):
+    """encode() of strings; anything else as it is."""
+    return encode(value) if holds_strings(value) else value
+
+
 def encode(strings, width=None):
     """The bytes of a str, nested lists of them or an array, as a NumPy array u8[dims.., width].
 
