@@ -8,7 +8,7 @@ from regions import as_nodes
 
 FLOATS = {"bf16": (ml_dtypes.bfloat16, 2.0**-8), "f16": (np.float16, 2.0**-11)}
 SHAPES = [((3, 5), (5, 4)), ((100, 70), (70, 33)), ((1, 300), (300, 65)), ((97, 1), (1, 17)), ((2, 40, 50), (50, 60)), ((3, 1, 20, 30), (2, 30, 40)),
-          ((1, 20, 30), (4, 30, 40)), ((2, 3, 17, 19), (1, 3, 19, 23)), ((0, 5), (5, 4)), ((3, 0), (0, 4)), ((2, 2000), (2000, 3))]
+          ((1, 20, 30), (4, 30, 40)), ((2, 3, 17, 19), (1, 3, 19, 23)), ((0, 5), (5, 4)), ((3, 0), (0, 4)), ((2, 2000), (2000, 3)), ((3, 769), (769, 37)), ((2, 5, 1001), (2, 1001, 9))]
 
 
 def product(a, b, ta, tb, constant):
@@ -55,3 +55,28 @@ def test_infinities_and_nan_of_16_bit_floats(name):
     b[3, 5], a[7, 9] = np.inf, np.nan
     got = product(a, b, False, False, False).astype(np.float32)
     assert np.isnan(got[7]).all() and np.isinf(got[3, 5]) and np.isnan(got[2, 5]) and (got[2, :5] == 1).all()
+
+
+@pytest.mark.parametrize("tb", [False, True])
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (1, 7, 96), (2, 31, 33), (9, 1, 70), (13, 129, 31), (16, 64, 64), (20, 333, 65), (97, 3, 5), (2, 401, 66)])
+@pytest.mark.parametrize("name", FLOATS)
+def test_sums_of_small_integers_are_exact_and_do_not_read_beyond_a_row(name, m, k, n, constant, tb):
+    """All sums are integers that f32 holds, so only the result is rounded. NaN stands around the operands' values."""
+    dtype, rng = FLOATS[name][0], np.random.default_rng(m + k + n)
+    a, b = (rng.integers(-9, 10, dims).astype(dtype) for dims in ((m, k), (k, n)))
+    a[m // 2 + 1:], b[:, n // 2 + 1:] = np.nan, np.nan
+    got = product(a, turned(b, tb), False, tb, constant)
+    rows, columns = slice(m // 2 + 1), slice(n // 2 + 1)
+    wanted = (a[rows].astype(np.float64) @ b[:, columns].astype(np.float64)).astype(dtype)
+    np.testing.assert_array_equal(got[rows, columns], wanted)
+    assert np.isnan(got[m // 2 + 1:].astype(np.float32)).all() and np.isnan(got[:, n // 2 + 1:].astype(np.float32)).all()
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_sums_do_not_depend_on_threads(name):
+    rng = np.random.default_rng(8)
+    for m, k, n in ((1, 400, 5000), (7, 129, 900), (40, 77, 300)):
+        a, b = (rng.standard_normal(dims).astype(FLOATS[name][0]) for dims in ((m, k), (k, n)))
+        made = [keel_abi.Context(threads=count).apply("cpu", "matmul", a, b) for count in (1, 2, 5)]
+        assert made[0].tobytes() == made[1].tobytes() == made[2].tobytes()

@@ -38,22 +38,28 @@ entry main = @main (a, b, s) -> (_)
     session = context.parse(text).session("cpu")
     close(np.array(session.prepare().run(a, b, shift)[0]), np.maximum(want + shift, 0), k)
 contexts = [keel_abi.Context(threads=n) for n in (1, 2, 5)]
-for m, k, n in ((1, 9, 3000), (2, 1, 2500), (5, 67, 1301), (8, 200, 1025), (9, 40, 700)):
-    # a few rows by b in place, by blocks of columns; the sums do not depend on the threads
+for m, k, n in ((1, 9, 3000), (2, 1, 2500), (5, 67, 1301), (8, 200, 1025), (9, 40, 700), (1, 33, 130), (3, 517, 67), (7, 300, 2), (13, 600, 65)):
+    # a few rows by b in place, by blocks of columns or, transposed, as dot products; the sums do not depend on the threads
     a, b = draw(m, k), draw(k, n)
     want = a.astype(np.float64) @ b
-    for ta in (0, 1):
-        made = [each.apply("cpu", "matmul", a.T.copy() if ta else a, b, ta=bool(ta)) for each in contexts]
+    for ta, tb in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        left, right = a.T.copy() if ta else a, b.T.copy() if tb else b
+        made = [each.apply("cpu", "matmul", left, right, ta=bool(ta), tb=bool(tb)) for each in contexts]
         close(made[0], want, k)
         for other in made[1:]:
             np.testing.assert_array_equal(made[0], other)
     half = [x.astype(np.float16) for x in (a, b)]
     exact = half[0].astype(np.float64) @ half[1].astype(np.float64)
-    np.testing.assert_allclose(context.apply("cpu", "matmul", *half).astype(np.float64), exact, rtol=2e-3, atol=2e-3 * k ** 0.5)
+    for tb in (0, 1):
+        got = context.apply("cpu", "matmul", half[0], half[1].T.copy() if tb else half[1], tb=bool(tb))
+        np.testing.assert_allclose(got.astype(np.float64), exact, rtol=2e-3, atol=2e-3 * k ** 0.5)
     whole = [np.round(x * 1e4).astype(np.int16) for x in (a, b)]
+    np.testing.assert_array_equal(context.apply("cpu", "matmul", whole[0], whole[1].T.copy(), tb=True), context.apply("cpu", "matmul", *whole))
     np.testing.assert_array_equal(context.apply("cpu", "matmul", *whole), (whole[0].astype("i8") @ whole[1].astype("i8")).astype(np.int16))
 a, b = draw(3, 4, 40), draw(3, 40, 1100)
 close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 40)
+a, b = draw(3, 4, 140), draw(3, 1100, 140)
+close(context.apply("cpu", "matmul", a, b, tb=True), a.astype(np.float64) @ b.transpose(0, 2, 1), 140)
 a, b = draw(6, 5, 90, 70), draw(5, 70, 110)
 close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 70)
 for kind in ("i4", "u4", "i8", "f4", "f8"):

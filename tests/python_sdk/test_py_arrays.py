@@ -38,8 +38,9 @@ def test_bf16_goes_by_ml_dtypes():
     assert keel.bf16([1.5]).numpy().tolist() == [1.5]
 
 
-def test_array_copies_and_asarray_shares():
-    x = np.zeros(4, "f4")
+@pytest.mark.parametrize("dtype", ["f4", "f2", "u1", ml_dtypes.bfloat16])
+def test_array_copies_and_asarray_shares(dtype):
+    x = np.zeros(4, dtype)
     copied, shared = keel.array(x), keel.asarray(x)
     x[0] = 7
     assert copied.tolist()[0] == 0 and shared.tolist()[0] == 7

@@ -29,7 +29,7 @@ constexpr int kWins = 95;
 constexpr int64_t kSmallWork = 256 * 1024;
 
 // Places in ProductReasons.
-enum : size_t { kSmall, kForcedOwn, kForcedOneDnn, kTunedOwn, kTunedOneDnn, kTable };
+enum : size_t { kSmall, kDots, kForcedOwn, kForcedOneDnn, kTunedOwn, kTunedOneDnn, kTable };
 
 // The lines of this class.
 std::vector<Measured> Lines() {
@@ -55,11 +55,10 @@ ProductReason ReasonOf(const Measured& line, bool constant) {
 }
 
 std::vector<ProductReason> MakeReasons() {
-  std::vector<ProductReason> reasons = {{false, "own loops: small product"},
-                                        {false, "own loops: KEEL_CPU_PRODUCTS"},
-                                        {true, "oneDNN: KEEL_CPU_PRODUCTS"},
-                                        {false, "own loops: tuned on this machine"},
-                                        {true, "oneDNN: tuned on this machine"}};
+  std::vector<ProductReason> reasons = {
+      {false, "own loops: small product"},         {false, "own loops: a few rows by a transposed matrix"},
+      {false, "own loops: KEEL_CPU_PRODUCTS"},     {true, "oneDNN: KEEL_CPU_PRODUCTS"},
+      {false, "own loops: tuned on this machine"}, {true, "oneDNN: tuned on this machine"}};
   for (const Measured& line : Table())
     for (const bool constant : {false, true}) reasons.push_back(ReasonOf(line, constant));
   return reasons;
@@ -103,6 +102,7 @@ const std::vector<ProductReason>& ProductReasons() {
 
 size_t ReasonFor(const MatmulShape& s, bool constant) {
   if (s.Work() <= kSmallWork) return kSmall;
+  if (!constant && s.IsDots()) return kDots;
   if (!Forced().empty()) return Forced() == "onednn" ? kForcedOneDnn : kForcedOwn;
   if (const std::optional<Timing> tuned = Tuned(s, constant))
     return 100 * tuned->own > kWins * tuned->onednn ? kTunedOneDnn : kTunedOwn;

@@ -12,29 +12,35 @@ struct Matrix {  // element (i, j) at data + (i * row + j * column) elements
   const void* data;
   int64_t row, column;
 };
+using InPlace = void(Matrix a, const void* b, int64_t step, int64_t m, int64_t columns, int64_t n, int64_t k,
+                     void* work, void* c);
 struct MatmulOp {
   keel_dt dtype;
   uint8_t size;         // bytes per element of the operands
+  uint8_t left_size;    // bytes per element of a, as `multiply` takes it
   uint8_t packed_size;  // bytes per element of a panel
   bool as_is;           // packing does not convert, so full panels can be read from b directly
   int64_t panel;        // columns
+  int64_t group;        // rows of a panel are padded to a multiple
   // Packs panel p of b, a matrix [k, n].
   void (*pack)(Matrix b, int64_t k, int64_t n, int64_t p, void* panel);
-  // Converts n elements of a to those of a panel, which `multiply` takes; null: they are the same.
+  // Converts n elements of a to those that `multiply` and `stream` take; null: they are the same.
   void (*widen)(const void* a, int64_t n, void* to);
   // c[m, columns of panel p] = a[m, k] * panel, whose rows are `step` elements apart; c is row-major [m, n].
   void (*multiply)(Matrix a, const void* panel, int64_t step, int64_t m, int64_t n, int64_t k, int64_t p,
                    void* c);
-  // The same for a few rows of a and `columns` columns of b, which is read in place, row by row: panels of b
-  // touch a page for each of its rows. work: (m + kStreamRows) * columns elements of a panel.
-  void (*stream)(Matrix a, const void* b, int64_t step, int64_t m, int64_t columns, int64_t n, int64_t k,
-                 void* work, void* c);
+  // Columns of c for a few rows of a, with b read in place: row by row, since panels of b touch a page for
+  // each of its rows; or, if b is transposed and rows of a are contiguous, as dot products. step: between the
+  // rows of b in memory. work: m * columns elements of left_size.
+  InPlace *stream, *dots;
 };
-inline constexpr int64_t kStreamRows = 8;
 struct MatmulTable {
   const MatmulOp* dtypes;
   int n;
 };
 const MatmulTable& MatmulLoops();
+// Products of bf16 by AVX-512's instruction for pairs along k, whose sums are f32: as many multiply-adds as
+// f32 has per instruction, times two. a is not transposed. Null: not for this machine or class of processor.
+const MatmulOp* Bf16PairLoops();
 
 }  // namespace keel_cpu

@@ -44,26 +44,29 @@ MatmulShape ReadMatmul(const Node& node) { return ReadProduct(node, node.Flag("t
 
 namespace {
 
-// With at most so many rows, b is read in place, since packing would take longer than it saves: row by row,
-// or panel by panel. A panel touches a page for each row of a large b, so with many rows only a small one.
-constexpr int64_t kStreamedRows = 8, kFewRows = 32, kFewRowsOfSmall = 64;
-constexpr int64_t kSmall = 1 << 20;  // bytes
-constexpr int64_t kStreamed = 8192;  // numbers of a block of columns, which stay in the first-level cache
+// Panels of b are read in place by at most so many rows. A panel touches a page for each row of a large b, so
+// with many rows only those of a small one are.
+constexpr int64_t kFewRows = 32, kFewRowsOfSmall = 64;
+constexpr int64_t kStreamedRows = 8;    // by at most so many, b is read row by row
+constexpr int64_t kPairDotDepth = 192;  // MatmulShape::IsDots, beside the faster panels of pairs
+constexpr int64_t kSmall = 1 << 20;     // bytes
+constexpr int64_t kStreamed = 4096;     // sums of a block of columns, which stay in the first-level cache
 
 struct OwnMatmul {
   MatmulShape s;
   const MatmulOp* op;
-  Bytes constant;        // the packed panels of a constant b
-  bool streams = false;  // b is read row by row
-  bool as_is = false;    // full panels are not packed
-  int64_t left = 0;      // elements of a, if they are converted to those of panels
+  Bytes constant;               // the packed panels of a constant b
+  InPlace* in_place = nullptr;  // else by panels
+  bool as_is = false;           // full panels are not packed
+  int64_t left = 0;             // elements of a, if they are converted to those of panels
 
   int64_t Panels() const { return (s.n + op->panel - 1) / op->panel; }
   int64_t PanelBytes() const {
-    return static_cast<int64_t>(Aligned(static_cast<uint64_t>(s.k * op->panel * op->packed_size)));
+    const int64_t rows = (s.k + op->group - 1) / op->group * op->group;
+    return static_cast<int64_t>(Aligned(static_cast<uint64_t>(rows * op->panel * op->packed_size)));
   }
   int64_t MatrixBytes() const { return s.k * s.n * op->size; }
-  uint64_t LeftBytes() const { return Aligned(static_cast<uint64_t>(left * op->packed_size)); }
+  uint64_t LeftBytes() const { return Aligned(static_cast<uint64_t>(left * op->left_size)); }
   bool AsIs(int64_t p) const { return as_is && (p % Panels() + 1) * op->panel <= s.n; }
   // Packs panel p, numbered through all matrices of b.
   void PackOne(const char* b, int64_t p, char* to) const {
@@ -85,7 +88,7 @@ const char* Left(const keel_call* call, const OwnMatmul& w) {
   if (w.left == 0) return a;
   char* to = static_cast<char*>(call->scratch);
   ParallelFor(call, w.left, 1, [&](int64_t begin, int64_t end) {
-    w.op->widen(a + begin * w.op->size, end - begin, to + begin * w.op->packed_size);
+    w.op->widen(a + begin * w.op->size, end - begin, to + begin * w.op->left_size);
   });
   return to;
 }
@@ -100,23 +103,27 @@ void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t en
     w.op->multiply(x, w.constant.get() + p * bytes, w.op->panel, s.m, s.n, s.k, p, c);
 }
 
-// A few rows by b in place, by blocks of columns.
-keel_rc RunStream(const keel_call* call, const OwnMatmul& w, const char* a) {
+// A few rows by b in place, by blocks of columns. Threads share the columns in units, which rows of b would
+// reach too often if they were the blocks.
+keel_rc RunInPlace(const keel_call* call, const OwnMatmul& w, const char* a) {
   const MatmulShape& s = w.s;
-  const int64_t most = kStreamed / (s.m + kStreamRows) / 64 * 64, blocks = (s.n + most - 1) / most;
-  ParallelFor(
-      call, s.Batches() * blocks, s.m * s.k * std::min(most, s.n) / 16, [&](int64_t begin, int64_t end) {
-        const Bytes work = Allocate(static_cast<size_t>((s.m + kStreamRows) * most * w.op->packed_size));
-        for (int64_t u = begin; u < end; u++) {
-          const int64_t batch = u / blocks, first = u % blocks * most;
-          s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
-            const Matrix x = {a + at[0] * w.op->packed_size, s.ta ? 1 : s.k, s.ta ? s.m : 1};
-            w.op->stream(x, In<char>(call, 1) + (at[1] + first) * w.op->size, s.n, s.m,
-                         std::min(most, s.n - first), s.n, s.k, work.get(),
-                         Out<char>(call, 0) + (batch * s.m * s.n + first) * w.op->size);
-          });
-        }
+  constexpr int64_t kUnit = 64;
+  const int64_t most = kStreamed / s.m / kUnit * kUnit, units = (s.n + kUnit - 1) / kUnit;
+  const int64_t size = w.op->size, left_size = w.op->left_size, column = s.tb ? s.k : 1,
+                step = s.tb ? s.k : s.n;
+  ParallelFor(call, s.Batches() * units, s.m * s.k * kUnit / 16, [&](int64_t begin, int64_t end) {
+    const Bytes work = Allocate(static_cast<size_t>(s.m * most * left_size));
+    for (int64_t u = begin; u < end;) {
+      const int64_t batch = u / units, first = u % units * kUnit;
+      const int64_t last = std::min({s.n, first + most, first + (end - u) * kUnit});
+      s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
+        const Matrix x = {a + at[0] * left_size, s.ta ? 1 : s.k, s.ta ? s.m : 1};
+        w.in_place(x, In<char>(call, 1) + (at[1] + first * column) * size, step, s.m, last - first, s.n, s.k,
+                   work.get(), Out<char>(call, 0) + (batch * s.m * s.n + first) * size);
       });
+      u += (last - first + kUnit - 1) / kUnit;
+    }
+  });
   return Done(call);
 }
 
@@ -125,10 +132,10 @@ keel_rc RunOwn(const keel_call* call) {
   const MatmulShape& s = w.s;
   if (call->count == 0) return KEEL_OK;
   const char* a = Left(call, w);
-  if (w.streams) return RunStream(call, w, a);
+  if (w.in_place != nullptr) return RunInPlace(call, w, a);
   char* c = Out<char>(call, 0);
-  const int64_t panels = w.Panels(), panel_bytes = w.PanelBytes(), size = w.op->size;
-  const int64_t left_size = w.op->packed_size;  // that of a panel, converted or not
+  const int64_t panels = w.Panels(), panel_bytes = w.PanelBytes(), size = w.op->size,
+                left_size = w.op->left_size;
   const char* packed = w.constant.get();
   if (packed == nullptr) {
     char* to = static_cast<char*>(call->scratch) + w.LeftBytes();
@@ -161,23 +168,31 @@ keel_rc RunOwn(const keel_call* call) {
   return Done(call);
 }
 
+void ChooseLoops(keel_dt dtype, bool varying, OwnMatmul* w) {
+  const MatmulShape& s = w->s;
+  for (int i = 0; i < MatmulLoops().n; i++)
+    if (MatmulLoops().dtypes[i].dtype == dtype) w->op = &MatmulLoops().dtypes[i];
+  if (w->op == nullptr) Throw(KEEL_UNIMPLEMENTED, "matmul has no CPU loop for this dtype");
+  const bool pairs = dtype == KEEL_BF16 && Bf16PairLoops() != nullptr && !s.ta;
+  if (varying && s.IsDots(pairs ? kPairDotDepth : s.kDotDepth)) w->in_place = w->op->dots;
+  if (varying && !s.tb && s.m <= kStreamedRows) w->in_place = w->op->stream;
+  if (pairs && w->in_place == nullptr) w->op = Bf16PairLoops();
+  w->as_is =
+      varying && !s.tb && w->op->as_is && s.m <= (w->MatrixBytes() <= kSmall ? kFewRowsOfSmall : kFewRows);
+  if (w->op->widen != nullptr) w->left = LeftCount(s);
+}
+
 }  // namespace
 
 keel_rc PrepareLoops(keel_dt dtype, const MatmulShape& s, const void* b, keel_launch* launch) {
   if (PrepareMatmulSmall(dtype, s, launch)) return KEEL_OK;
   OwnMatmul w = {s, nullptr, nullptr};
-  for (int i = 0; i < MatmulLoops().n; i++)
-    if (MatmulLoops().dtypes[i].dtype == dtype) w.op = &MatmulLoops().dtypes[i];
-  if (w.op == nullptr) Throw(KEEL_UNIMPLEMENTED, "matmul has no CPU loop for this dtype");
+  ChooseLoops(dtype, b == nullptr, &w);
   const int64_t panels = s.b_matrices * w.Panels();
   const uint64_t bytes = static_cast<uint64_t>(panels * w.PanelBytes());
-  const bool in_place = b == nullptr && !s.tb;
-  w.streams = in_place && s.m <= kStreamedRows;
-  w.as_is = in_place && w.op->as_is && s.m <= (w.MatrixBytes() <= kSmall ? kFewRowsOfSmall : kFewRows);
-  if (w.op->widen != nullptr) w.left = LeftCount(s);
   const uint64_t left = w.LeftBytes();
   if (b == nullptr) {
-    const uint64_t scratch = left + (w.streams ? 0 : bytes);
+    const uint64_t scratch = left + (w.in_place != nullptr ? 0 : bytes);
     return Keep(launch, std::move(w), RunOwn, scratch);
   }
   w.constant = AllocateConstant(bytes);

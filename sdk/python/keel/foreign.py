@@ -13,9 +13,9 @@ def plain(value):
         return from_dlpack(value)
     array = numpy.ascontiguousarray(value) if getattr(value, "ndim", 1) else numpy.asarray(value)
     if array.dtype.name == "bfloat16":
-        return _keel.bits_as(_keel.array(array.view("uint16")), _keel.bf16)
+        return _keel.bits_as(_keel.asarray(array.view("uint16")), _keel.bf16)  # the caller copies
     if array.dtype.name in _STORAGE:
-        return _keel.packed(_keel.array(array.view("uint8")), array.dtype.name)
+        return _keel.packed(_keel.asarray(array.view("uint8")), array.dtype.name)
     if array.ndim > 8:
         raise ShapeError(f"an array of {array.ndim} dims cannot be converted to a tensor: tensors have at most 8")
     if array.dtype.byteorder == ">":
