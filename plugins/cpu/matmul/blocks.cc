@@ -19,9 +19,8 @@ struct BlockMatmul {
 
   int64_t RowBytes() const { return count * bytes; }
   int64_t Spread() const { return RowBytes() * 8 / kernel->bits; }  // elements of a row of x
-  BlockRow Row(const keel_call* call, int64_t column) const {
-    return {In<uint8_t>(call, 1) + column * RowBytes(), In<float>(call, 2) + column * count,
-            has_zero ? In<float>(call, 3) + column * count : nullptr, count, bytes};
+  BlockRows Weights(const keel_call* call) const {
+    return {In<uint8_t>(call, 1), In<float>(call, 2), has_zero ? In<float>(call, 3) : nullptr, count, bytes};
   }
 };
 
@@ -34,12 +33,12 @@ keel_rc RunBlocks(const keel_call* call) {
     w.kernel->spread(In<float>(call, 0) + i * w.k, w.k, w.count, w.bytes, x + i * w.Spread(),
                      sums + i * w.count);
   ParallelFor(call, w.n, w.m * w.k / 8 + 4, [&](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end; j++) {
-      const BlockRow row = w.Row(call, j);
+    const BlockRows weights = w.Weights(call);
+    for (int64_t j = begin; j < end; j += w.kernel->columns)
       for (int64_t i = 0; i < w.m; i += w.kernel->rows)
-        w.kernel->multiply(x + i * w.Spread(), sums + i * w.count, std::min(w.kernel->rows, w.m - i), row,
+        w.kernel->multiply(x + i * w.Spread(), sums + i * w.count, std::min(w.kernel->rows, w.m - i),
+                           weights.From(j), std::min(w.kernel->columns, end - j),
                            Out<float>(call, 0) + i * w.n + j, w.n);
-    }
   });
   return Done(call);
 }

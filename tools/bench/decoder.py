@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""A step of a Llama-like decoder, one token, beside PyTorch and ONNX Runtime: it reads all weights once, so memory bounds it.
+
+Usage: decoder.py [FORM...] [--layers 4] [--rounds 15] [--threads 1] [--wall]
+  FORM: f32, bf16 (values too), q8, q4 (weights in blocks of 32 with a scale, MatMulNBits), q8i, q4i (the same with
+        accuracy_level 4: ONNX Runtime rounds the values to 8 bits, Keel does not) (default: all)
+  --layers: of width 2048, 16 heads, 5504 hidden units, 256 tokens before; 4 are 0.8 GB of f32
+  --wall: wall time instead of processor time
+
+Answers are compared first. Each side is a process; they alternate within each round. A line has the medians, the median of the
+per-round ratios to the best peer with its 95 % interval, and the weights that Keel reads in a second beside a sum of 512 MB.
+"""
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent)]
+import peers  # noqa: E402
+
+if __name__ == "__main__":
+    peers.use()
+
+import numpy as np  # noqa: E402
+from bench import rounds_of  # noqa: E402
+from decoder_sides import HEADS, KEPT, MATRICES, SIDES, WIDTH, write_onnx  # noqa: E402
+from figures import interval, time_text  # noqa: E402
+from worker import Worker  # noqa: E402
+
+FORMS = {"f32": ("keel", "onnxruntime", "torch"), "bf16": ("keel", "torch"), "q8": ("keel_import", "onnxruntime"),
+         "q4": ("keel_import", "onnxruntime"), "q8i": ("keel_import", "onnxruntime"), "q4i": ("keel_import", "onnxruntime")}
+BYTES = {"f32": 4, "bf16": 2, "q8": 1 + 4 / 32, "q4": 0.5 + 4 / 32}  # of a weight, with its part of a scale
+APART = {"f32": 1e-3, "bf16": 3e-2, "q8": 1e-3, "q4": 1e-3, "q8i": 5e-2, "q4i": 5e-2}  # of the largest value
+
+
+def inputs(layers):
+    random = np.random.default_rng(1)
+    kept = [0.3 * random.standard_normal((HEADS, KEPT, WIDTH // HEADS)) for _ in range(2 * layers)]
+    return [x.astype(np.float32) for x in (random.standard_normal((1, WIDTH)), *kept)]
+
+
+def serve(connection, side, form, path, layers, threads, cpu_time):
+    """Sends the answer; then, per received number of runs, the seconds of one run."""
+    clock = time.process_time if cpu_time else time.perf_counter
+    try:
+        run = SIDES[side](form, path, inputs(layers), threads)
+        connection.send(np.asarray(run(), np.float32))
+        while (runs := connection.recv()) is not None:
+            run()
+            start = clock()
+            for _ in range(runs):
+                run()
+            connection.send((clock() - start) / runs)
+    except Exception as e:  # the parent reports it
+        connection.send(RuntimeError(f"{side}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
+
+
+def bandwidth():
+    """GB per second that one thread reads."""
+    numbers = np.ones(1 << 26, np.int64)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        numbers.sum()
+        times.append(time.perf_counter() - start)
+    return numbers.nbytes / min(times) / 1e9
+
+
+def measured(form, folder, args):
+    """-> times of each side, one per round."""
+    path, workers = str(Path(folder) / "model.onnx"), {}
+    if form != "bf16":
+        write_onnx(form, path, args.layers)
+    try:
+        for side in FORMS[form]:
+            workers[side] = Worker(serve, side, form, path, args.layers, args.threads, not args.wall)
+            if np.abs(workers[side].first - workers[FORMS[form][0]].first).max() > APART[form] * np.abs(workers[side].first).max():
+                raise RuntimeError(f"{form}: the answer of {side} differs from Keel's by more than {APART[form]} of the largest value")
+        return rounds_of(workers, args.rounds, dict.fromkeys(workers, 2))
+    finally:
+        for worker in workers.values():
+            worker.stop()
+
+
+def line(form, layers, times):
+    ours, *peers_ = FORMS[form]
+    best = min(peers_, key=lambda side: statistics.median(times[side]))
+    ratios = [a / b for a, b in zip(times[ours], times[best])]
+    low, high = interval(ratios)
+    medians = "  ".join(f"{side} {time_text(1e3 * statistics.median(each))}" for side, each in times.items())
+    read = layers * sum(rows * columns for rows, columns in MATRICES.values()) * BYTES[form.rstrip("i")] / statistics.median(times[ours]) / 1e9
+    return f"{form:5} {medians}  ratio to {best} {statistics.median(ratios):.2f} [{low:.2f}, {high:.2f}]  {read:.1f} GB/s of {bandwidth():.1f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("forms", nargs="*", metavar="FORM", help="what to measure")
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--wall", action="store_true")
+    args = parser.parse_args()
+    if wrong := set(args.forms) - set(FORMS):
+        parser.error(f"no form {', '.join(sorted(wrong))}; there are {', '.join(FORMS)}")
+    for form in args.forms or FORMS:
+        with tempfile.TemporaryDirectory(prefix="keel-bench-") as folder:
+            print(line(form, args.layers, measured(form, folder, args)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
