@@ -1,12 +1,14 @@
 // attention.cc: softmax(q k' * scale + mask) v as one launch. k and v are packed once into the panels of the
-// matrix kernel. Then each block of rows of q computes its scores, their softmax and its rows of the result,
-// so scores stay in the cache and the whole score matrix never exists.
+// matrix kernel, or read in place for a few rows of q, as of a decoder that adds a token. Then each block of
+// rows of q computes its scores, their softmax and its rows of the result, so scores stay in the cache and
+// the whole score matrix never exists.
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include "plugins/cpu/elementwise/broadcast.h"
 #include "plugins/cpu/matmul/loops.h"
+#include "plugins/cpu/matmul/shape.h"
 #include "plugins/cpu/norm/loops.h"
 #include "plugins/cpu/parallel/parallel.h"
 
@@ -20,6 +22,7 @@ struct Attention {
   double scale = 1;
   bool causal = false, zero_nan = false;
   bool masked = false;
+  bool in_place = false;                  // k and v are not packed
   int64_t mask_row = 0, mask_column = 0;  // steps in elements
   std::vector<int64_t> mask_start;        // per head
   int threads = 1;                        // number of threads that the workspace is for
@@ -27,8 +30,10 @@ struct Attention {
   static int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
   int64_t Panels(int64_t columns) const { return (columns + multiply->panel - 1) / multiply->panel; }
   int64_t PanelBytes(int64_t depth) const { return Aligned(depth * multiply->panel * multiply->packed_size); }
-  int64_t HeadBytes() const { return Panels(s) * PanelBytes(d) + Panels(e) * PanelBytes(s); }
-  int64_t ScoreBytes() const { return Aligned(kRows * s * multiply->size); }
+  int64_t HeadBytes() const { return in_place ? 0 : Panels(s) * PanelBytes(d) + Panels(e) * PanelBytes(s); }
+  int64_t Rows() const { return std::min(kRows, l); }
+  int64_t ScoreBytes() const { return Aligned(Rows() * s * multiply->size); }
+  int64_t LaneBytes() const { return ScoreBytes() + Aligned(Rows() * e * multiply->size); }
 
   static constexpr int64_t kRows = 48;  // rows per block: a multiple of the kernel's rows
 };
@@ -59,16 +64,40 @@ void ZeroNan(char* row, int64_t n, int64_t size) {
   if (is_nan) std::fill_n(row, n * size, 0);
 }
 
+// scores = q k', for the first `seen` columns.
+void Scores(const keel_call* call, const Attention& w, int64_t head, const Matrix& q, int64_t rows,
+            int64_t seen, char* scores) {
+  if (w.in_place) {
+    const char* k = In<char>(call, 1) + head * w.s * w.d * w.multiply->size;
+    return w.multiply->dots(q, k, w.d, rows, seen, w.s, w.d, nullptr, scores);
+  }
+  const char* panels = static_cast<const char*>(call->scratch) + head * w.HeadBytes();
+  for (int64_t p = 0; p < w.Panels(seen) && !Cancelled(call); p++)
+    w.multiply->multiply(q, panels + p * w.PanelBytes(w.d), w.multiply->panel, rows, w.s, w.d, p, scores);
+}
+
+// y = weights v, for the first `seen` rows of v. The weights' lane has room for the sums behind them.
+void Mix(const keel_call* call, const Attention& w, int64_t head, char* weights, int64_t rows, int64_t seen,
+         char* y) {
+  const Matrix p = {weights, w.s, 1};
+  if (w.in_place) {
+    const char* v = In<char>(call, 2) + head * w.s * w.e * w.multiply->size;
+    return w.multiply->stream(p, v, w.e, rows, w.e, w.e, seen, weights + w.ScoreBytes(), y);
+  }
+  const char* panels =
+      static_cast<const char*>(call->scratch) + head * w.HeadBytes() + w.Panels(w.s) * w.PanelBytes(w.d);
+  for (int64_t i = 0; i < w.Panels(w.e) && !Cancelled(call); i++)
+    w.multiply->multiply(p, panels + i * w.PanelBytes(w.s), w.multiply->panel, rows, w.e, seen, i, y);
+}
+
 // Rows [first, first + rows) of one head.
 void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t first, int64_t rows,
               char* scores) {
   const int64_t size = w.multiply->size;
-  const char* panels = static_cast<const char*>(call->scratch) + head * w.HeadBytes();
   // columns visible to any row of the block
   const int64_t seen = w.causal ? std::min(w.s, first + rows) : w.s;
   const Matrix q = {In<char>(call, 0) + (head * w.l + first) * w.d * size, w.d, 1};
-  for (int64_t p = 0; p < w.Panels(seen) && !Cancelled(call); p++)
-    w.multiply->multiply(q, panels + p * w.PanelBytes(w.d), w.multiply->panel, rows, w.s, w.d, p, scores);
+  Scores(call, w, head, q, rows, seen, scores);
   for (int64_t r = 0; r < rows && !Cancelled(call); r++) {
     const int64_t n = w.causal ? std::min(seen, first + r + 1) : seen;
     const char* mask = nullptr;
@@ -78,20 +107,16 @@ void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t f
                            call->env->cancelled);
     if (w.zero_nan && n > 0) ZeroNan(scores + r * w.s * size, n, size);
   }
-  const Matrix p = {scores, w.s, 1};
-  panels += w.Panels(w.s) * w.PanelBytes(w.d);
-  char* y = Out<char>(call, 0) + (head * w.l + first) * w.e * size;
-  for (int64_t i = 0; i < w.Panels(w.e) && !Cancelled(call); i++)
-    w.multiply->multiply(p, panels + i * w.PanelBytes(w.s), w.multiply->panel, rows, w.e, seen, i, y);
+  Mix(call, w, head, scores, rows, seen, Out<char>(call, 0) + (head * w.l + first) * w.e * size);
 }
 
 keel_rc RunAttention(const keel_call* call) {
   const Attention& w = State<Attention>(call);
   if (call->count == 0) return KEEL_OK;
-  Pack(call, w);
+  if (!w.in_place) Pack(call, w);
   const int64_t parts = (w.l + Attention::kRows - 1) / Attention::kRows, units = w.heads * parts;
   char* scores = static_cast<char*>(call->scratch) + w.heads * w.HeadBytes();
-  const int64_t cost = Attention::kRows * w.s * (w.d + w.e + 64) / 16;
+  const int64_t cost = w.Rows() * w.s * (w.d + w.e + 64) / 16;
   const int64_t lanes = std::min<int64_t>(w.threads, units), share = (units + lanes - 1) / lanes;
   ParallelFor(call, lanes, share * cost, [&](int64_t begin, int64_t end) {
     for (int64_t lane = begin; lane < end; lane++)
@@ -99,7 +124,7 @@ keel_rc RunAttention(const keel_call* call) {
         // With a causal mask late blocks are the long ones; lanes alternate.
         const int64_t first = u % parts * Attention::kRows;
         RunBlock(call, w, u / parts, first, std::min(Attention::kRows, w.l - first),
-                 scores + lane * w.ScoreBytes());
+                 scores + lane * w.LaneBytes());
       }
   });
   return Done(call);
@@ -139,13 +164,14 @@ keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
   w.e = y.shape[y.ndim - 1];
   w.s = v.shape[v.ndim - 2];
   w.d = q.shape[q.ndim - 1];
+  w.in_place = w.multiply->dots != nullptr && AreDots(w.l, w.d);
   w.scale = node.Real("scale");
   if (w.scale == 0) w.scale = 1 / std::sqrt(static_cast<double>(w.d));
   w.causal = node.Flag("causal");
   w.zero_nan = node.Flag("zero_nan");
   if (node.Has(3)) ReadMask(node, &w);
   w.threads = Budget();
-  const int64_t bytes = w.heads * w.HeadBytes() + w.threads * w.ScoreBytes();
+  const int64_t bytes = w.heads * w.HeadBytes() + w.threads * w.LaneBytes();
   return Keep(launch, std::move(w), RunAttention, static_cast<uint64_t>(bytes));
 }
 

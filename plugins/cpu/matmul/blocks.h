@@ -13,8 +13,8 @@ struct BlockRows {
   int64_t count, bytes;
 
   BlockRows From(int64_t row) const {
-    return {w + row * count * bytes, scale + row * count, zero == nullptr ? nullptr : zero + row * count, count,
-            bytes};
+    return {w + row * count * bytes, scale + row * count, zero == nullptr ? nullptr : zero + row * count,
+            count, bytes};
   }
 };
 
@@ -25,8 +25,8 @@ struct BlockKernel {
   // blocks of `block` bytes.
   void (*spread)(const float* x, int64_t k, int64_t count, int64_t block, float* to, float* sums);
   // y[r * step + c] = the product of row r of x (8 / bits streams) and row c of the weights.
-  void (*multiply)(const float* x, const float* sums, int64_t rows, const BlockRows& w, int64_t columns, float* y,
-                   int64_t step);
+  void (*multiply)(const float* x, const float* sums, int64_t rows, const BlockRows& w, int64_t columns,
+                   float* y, int64_t step);
 };
 
 // The kernels for 2, 4 and 8 bits.

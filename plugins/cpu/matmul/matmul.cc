@@ -174,7 +174,7 @@ void ChooseLoops(keel_dt dtype, bool varying, OwnMatmul* w) {
     if (MatmulLoops().dtypes[i].dtype == dtype) w->op = &MatmulLoops().dtypes[i];
   if (w->op == nullptr) Throw(KEEL_UNIMPLEMENTED, "matmul has no CPU loop for this dtype");
   const bool pairs = dtype == KEEL_BF16 && Bf16PairLoops() != nullptr && !s.ta;
-  if (varying && s.IsDots(pairs ? kPairDotDepth : s.kDotDepth)) w->in_place = w->op->dots;
+  if (varying && s.IsDots(pairs ? kPairDotDepth : kDotDepth)) w->in_place = w->op->dots;
   if (varying && !s.tb && s.m <= kStreamedRows) w->in_place = w->op->stream;
   if (pairs && w->in_place == nullptr) w->op = Bf16PairLoops();
   w->as_is =

@@ -5,18 +5,20 @@
 
 namespace keel_cpu {
 
+// Whether m rows by a varying transposed matrix are faster as dot products of contiguous elements than by
+// panels: each costs the sum of a vector's lanes, so k is at least `depth` times m.
+inline constexpr int64_t kDotRows = 16, kDotDepth = 32;
+constexpr bool AreDots(int64_t m, int64_t k, int64_t depth = kDotDepth) {
+  return m <= kDotRows && k >= depth * m;
+}
+
 struct MatmulShape {
   int64_t m = 0, n = 0, k = 0;
   bool ta = false, tb = false;
   Walk<2> batch;           // steps of a and b in elements; the last dim is a dummy of size 1
   int64_t b_matrices = 0;  // matrices in all of b
 
-  // b is transposed, and a few rows by a varying b are faster as dot products of contiguous elements than by
-  // panels: each costs the sum of a vector's lanes, so k is at least `depth` times m.
-  static constexpr int64_t kDotRows = 16, kDotDepth = 32;
-  bool IsDots(int64_t depth = kDotDepth) const {
-    return tb && (!ta || m == 1) && m <= kDotRows && k >= depth * m;
-  }
+  bool IsDots(int64_t depth = kDotDepth) const { return tb && (!ta || m == 1) && AreDots(m, k, depth); }
   int64_t Batches() const { return batch.Rows(); }
   int64_t Work() const { return Batches() * m * n * k; }
   // elements read or written
