@@ -37,6 +37,8 @@ TABLE = [
     ("Shape", always, "runtime", "reference takes an end before the first dim as the first"),
     ("ReduceSum ReduceL1 ReduceL2 ReduceSumSquare ReduceProd ReduceLogSum", empty, "reference", "runtime keeps the dims of an empty operand"),
     ("ReduceSumSquare", always, "runtime", "reference widens i32 to i64"),
+    ("Resize", lambda node, operands, opset: len(operands) == 4 and attribute(node, "coordinate_transformation_mode") == b"pytorch_half_pixel" and
+     1 in operands[3], "runtime", "reference reads the place -0.5 where a size of the result is 1; it is 0"),
     ("Resize", lambda node, operands, opset: len(operands) == 3 and attribute(node, "coordinate_transformation_mode") in
      (b"align_corners", b"pytorch_half_pixel"), "reference", "ONNX's node tests compute with fractional lengths; runtime rounds them"),
 ]

@@ -2,12 +2,13 @@
 //
 // For each position of the result an Axis has a coordinate in the operand, which gives taps: source indices
 // and weights. A tap is one gather along the axis with constant indices; the result is the weighted sum of
-// the taps (nearest: one tap without weight). An axis of symbolic size can only be repeated by an integer
-// factor.
+// the taps (nearest: one tap without weight). An axis of symbolic size is repeated if its factor is an
+// integer and the mode allows; otherwise the run computes indices and weights (resize_open.cc).
 #include <algorithm>
 #include <cmath>
 
 #include "plugins/onnx/import/named.h"
+#include "plugins/onnx/ops/resize.h"
 
 namespace onnx_import {
 namespace {
@@ -18,39 +19,12 @@ struct Axis {
   double scale = 1;
   double roi_start = 0, roi_end = 1;
 };
-struct Mode {
-  std::string kind, coordinates, nearest;
-  bool antialias, exclude_outside;
-  double cubic;
-};
 
-double coordinate(Call& c, const Mode& m, const Axis& a, double i) {
+double place_of(Call& c, const ResizeMode& m, const Axis& a, double i) {
   const auto in = static_cast<double>(a.in), out = static_cast<double>(a.out), whole = a.scale * in;
-  const double half_pixel = (i + 0.5) / a.scale - 0.5;
-  if (m.coordinates == "half_pixel") return half_pixel;
-  if (m.coordinates == "pytorch_half_pixel") return whole == 1 ? -0.5 : half_pixel;
-  if (m.coordinates == "half_pixel_symmetric") return in / 2 * (1 - out / whole) + half_pixel;
-  if (m.coordinates == "asymmetric") return i / a.scale;
-  if (m.coordinates == "align_corners") return whole == 1 ? 0 : i * (in - 1) / (whole - 1);
-  if (m.coordinates != "tf_crop_and_resize")
-    c.unsupported(cat("coordinate_transformation_mode '", m.coordinates, "'"));
+  if (m.coordinates != "tf_crop_and_resize") return coordinate(c, m, i, in, out, a.scale);
   const double span = (a.roi_end - a.roi_start) * (in - 1);
   return a.roi_start * (in - 1) + (whole == 1 ? span / 2 : i * span / (whole - 1));
-}
-
-double nearest(Call& c, const std::string& mode, double x) {
-  if (mode == "round_prefer_floor") return std::ceil(x - 0.5);
-  if (mode == "round_prefer_ceil") return std::floor(x + 0.5);
-  if (mode == "floor") return std::floor(x);
-  if (mode != "ceil") c.unsupported(cat("nearest_mode '", mode, "'"));
-  return std::ceil(x);
-}
-
-double linear_weight(double d) { return std::max(0.0, 1 - std::fabs(d)); }
-double cubic_weight(double d, double a) {
-  d = std::fabs(d);
-  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
-  return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
 // taps[t][i]: tap t of result position i.
@@ -58,7 +32,7 @@ struct Taps {
   std::vector<std::vector<double>> index, weight;
 };
 
-Taps taps_of(Call& c, const Mode& m, const Axis& a) {
+Taps taps_of(Call& c, const ResizeMode& m, const Axis& a) {
   const double shrink = m.antialias ? std::min(a.scale, 1.0) : 1, reach = m.kind == "cubic" ? 2 : 1;
   const int64_t first = static_cast<int64_t>(std::floor(-reach / shrink)) + 1, count = 2 - 2 * first;
   if (count > 1024) c.unsupported(cat("a scale of ", a.scale, " with antialias"));
@@ -66,7 +40,7 @@ Taps taps_of(Call& c, const Mode& m, const Axis& a) {
   taps.index.assign(static_cast<size_t>(count), std::vector<double>(static_cast<size_t>(a.out)));
   taps.weight = taps.index;
   for (size_t i = 0; i < static_cast<size_t>(a.out); i++) {
-    const double x = coordinate(c, m, a, static_cast<double>(i)), base = std::floor(x);
+    const double x = place_of(c, m, a, static_cast<double>(i)), base = std::floor(x);
     double sum = 0;
     for (size_t t = 0; t < taps.index.size(); t++) {
       const double place = base + static_cast<double>(first) + static_cast<double>(t),
@@ -82,11 +56,11 @@ Taps taps_of(Call& c, const Mode& m, const Axis& a) {
   return taps;
 }
 
-Taps nearest_taps(Call& c, const Mode& m, const Axis& a) {
+Taps nearest_taps(Call& c, const ResizeMode& m, const Axis& a) {
   Taps taps;
   taps.index.resize(1);
   for (int64_t i = 0; i < a.out; i++) {
-    const double place = nearest(c, m.nearest, coordinate(c, m, a, static_cast<double>(i)));
+    const double place = nearest(c, m.nearest, place_of(c, m, a, static_cast<double>(i)));
     taps.index[0].push_back(std::clamp(place, 0.0, static_cast<double>(a.in - 1)));
   }
   return taps;
@@ -99,17 +73,17 @@ keel_value stored(Edit& e, keel_dt dtype, const Ints& dims, const std::vector<do
 }
 
 // Positions with a coordinate outside the operand get the extrapolation value.
-keel_value extrapolated(Call& c, const Mode& m, const Axis& a, keel_value y, const Ints& column) {
+keel_value extrapolated(Call& c, const ResizeMode& m, const Axis& a, keel_value y, const Ints& column) {
   std::vector<double> outside;
   for (int64_t i = 0; i < a.out; i++) {
-    const double x = coordinate(c, m, a, static_cast<double>(i));
+    const double x = place_of(c, m, a, static_cast<double>(i));
     outside.push_back(x < 0 || x > static_cast<double>(a.in - 1));
   }
   const keel_value flags = c.e.cast(stored(c.e, KEEL_I64, column, outside), KEEL_BOOL);
   return c.e.op("select", {flags, c.e.scalar(c.e.dtype(y), c.f("extrapolation_value", 0)), y});
 }
 
-keel_value resize_axis(Call& c, const Mode& m, const Axis& a, keel_value x) {
+keel_value resize_axis(Call& c, const ResizeMode& m, const Axis& a, keel_value x) {
   Edit& e = c.e;
   if (a.in == 0 || a.out < 0 || a.out > (1 << 24))
     c.invalid(cat("axis ", a.at, " cannot go from ", a.in, " to ", a.out));
@@ -183,13 +157,13 @@ int64_t repeat_factor(Call& c, const ResizeRequest& w, size_t k, keel_dim in) {
   return 0;
 }
 
-bool repeats(const Mode& m) {
+bool repeats(const ResizeMode& m) {
   if (m.kind != "nearest") return false;
   if (m.coordinates == "asymmetric") return m.nearest == "floor";
   return m.coordinates.find("half_pixel") != std::string::npos && m.nearest.rfind("round_", 0) == 0;
 }
 
-void apply(Call& c, const Mode& m, ResizeRequest w) {
+void apply(Call& c, const ResizeMode& m, ResizeRequest w) {
   const Dims dims = c.dims(0);
   if ((w.sizes.empty() ? w.scales.size() : w.sizes.size()) != w.axes.size())
     c.invalid(cat("expected a scale or a size for each of ", w.axes.size(), " axes"));
@@ -200,10 +174,11 @@ void apply(Call& c, const Mode& m, ResizeRequest w) {
     const bool symbolic = KEEL_DIM_IS_HANDLE(in) || (!w.sizes.empty() && KEEL_DIM_IS_HANDLE(w.sizes[k]));
     if (symbolic) {
       const int64_t times = repeat_factor(c, w, k, in);
-      if (times == 0 || (times > 1 && !repeats(m)))
-        c.unsupported(
-            cat("axis ", w.axes[k], " has a symbolic size, which can only be repeated (mode nearest)"));
-      if (times > 1) x = repeat_axis(c.e, x, w.axes[k], times);
+      if (times > 1 && repeats(m))
+        x = repeat_axis(c.e, x, w.axes[k], times);
+      else if (times != 1)
+        x = resize_open_axis(c, m, x, w.axes[k], w.scales.empty() ? 0 : w.scales[k],
+                             w.sizes.empty() ? 0 : w.sizes[k]);
       continue;
     }
     Axis a;
@@ -235,12 +210,12 @@ std::string kind_of(Call& c) {
 }
 
 void resize(Call& c) {
-  const Mode m = {kind_of(c),
-                  c.s("coordinate_transformation_mode", "half_pixel"),
-                  c.s("nearest_mode", "round_prefer_floor"),
-                  c.i("antialias", 0) != 0,
-                  c.i("exclude_outside", 0) != 0,
-                  c.f("cubic_coeff_a", -0.75)};
+  const ResizeMode m = {kind_of(c),
+                        c.s("coordinate_transformation_mode", "half_pixel"),
+                        c.s("nearest_mode", "round_prefer_floor"),
+                        c.i("antialias", 0) != 0,
+                        c.i("exclude_outside", 0) != 0,
+                        c.f("cubic_coeff_a", -0.75)};
   ResizeRequest w;
   w.axes = all_axes(c);
   if (c.has_attribute("axes")) {
