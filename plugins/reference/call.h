@@ -134,6 +134,7 @@ class Attributes {
   Attributes(const keel_host* host, const keel_node* node) : host_(host), node_(node) {}
   int64_t i64(const char* name) { return get(name, KEEL_ATTR_I64, KEEL_ATTR_DIM).i; }
   bool boolean(const char* name) { return get(name, KEEL_ATTR_BOOL, KEEL_ATTR_BOOL).i != 0; }
+  double f64(const char* name) { return get(name, KEEL_ATTR_F64, KEEL_ATTR_F64).f; }
   std::string_view text(const char* name) {
     const keel_attr a = get(name, KEEL_ATTR_STR, KEEL_ATTR_STR);
     return {static_cast<const char*>(a.p), a.count};

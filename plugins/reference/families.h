@@ -13,6 +13,7 @@ std::span<const keel_impl> cast_impls();         // cast.cc
 std::span<const keel_impl> shape_impls();        // shape.cc: creating and moving elements
 std::span<const keel_impl> gather_impls();       // gather.cc: picking and writing by index
 std::span<const keel_impl> reduce_impls();       // reduce.cc: along axes
+std::span<const keel_impl> norm_impls();         // norm.cc: along the last dim
 std::span<const keel_impl> linear_impls();       // linear.cc: matmul, conv and its gradients
 std::span<const keel_impl> pool_impls();         // pool.cc: windows
 std::span<const keel_impl> suppress_impls();     // suppress.cc: boxes that overlap

@@ -57,6 +57,8 @@ CASES = {
     "support vectors, two classes": (svm.SVC(kernel="poly", degree=2), ROWS, TWO),
     "support vectors, linear kernel": (svm.SVC(kernel="linear"), ROWS, THREE),
     "support vectors, sigmoid": (svm.SVC(kernel="sigmoid"), ROWS, TWO),
+    "support vectors, probabilities": (svm.SVC(probability=True, random_state=0), ROWS, THREE),
+    "support vectors, probabilities of two": (svm.SVC(probability=True, random_state=0), ROWS, TWO),
     "support vectors of numbers": (svm.SVR(), ROWS, NUMBER),
     "nu support vectors": (svm.NuSVR(), ROWS, NUMBER),
     "one class": (svm.OneClassSVM(), ROWS, None),

@@ -50,6 +50,23 @@ def test_classifiers(context, device, kernel, params, per_class):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("after", ["NONE", "SOFTMAX"])
+@pytest.mark.parametrize("per_class", [[2, 3], [1, 4, 2], [2, 1, 1, 3, 2]])
+def test_probabilities(context, device, per_class, after):
+    """Slopes from flat to so steep that pairs are certain."""
+    pairs = len(per_class) * (len(per_class) - 1) // 2
+    agrees(context, device, *classifier(per_class, prob_a=[-3.0 * 4**k for k in range(pairs)], prob_b=numbers(pairs), post_transform=after))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_probabilities_of_no_rows(context, device):
+    model, _ = classifier([2, 1, 2], prob_a=[-1.0] * 3, prob_b=[0.0] * 3)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+    labels, scores = run_model(context, device, model, [ROWS[:0]])
+    assert labels.shape == (0,) and scores.shape == (0, 3)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_categories(context, device):
     known = np.array([[3, 5], [9, 3]])
     for x in (known, known.astype(F), known[0]):
@@ -84,7 +101,7 @@ REFUSED = [
     (lambda: classifier([2, 3], rho=numbers(2)), "INVALID", "rho has 2 entries for 1 pairs"),
     (lambda: classifier([2, 3], vectors_per_class=[6, -1]), "INVALID", "vectors_per_class has the entry -1"),
     (lambda: classifier([2, 3], vectors_per_class=[5]), "UNIMPLEMENTED", "vectors_per_class with 1 entries for 2 classes"),
-    (lambda: classifier([2, 3], prob_a=[1.0], prob_b=[0.0]), "UNIMPLEMENTED", "prob_a: probabilities"),
+    (lambda: classifier([2, 3, 1], prob_a=[1.0] * 3, prob_b=[0.0]), "INVALID", "prob_a has 3 and prob_b 1 entries for 3 pairs"),
     (lambda: learned("OneHotEncoder", [ROWS], {"cats_strings": ["a"]}), "INVALID", "operand 0 is f32; expected a tensor of strings"),
     (lambda: learned("OneHotEncoder", [ROWS], {}), "INVALID", "expected cats_int64s or cats_strings"),
     (lambda: learned("FeatureVectorizer", [ROWS], {"inputdimensions": [2]}), "UNIMPLEMENTED", "inputdimensions"),

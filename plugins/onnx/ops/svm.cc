@@ -1,7 +1,8 @@
-// svm.cc: support vector machines of ai.onnx.ml: SVMRegressor, and SVMClassifier without probabilities.
+// svm.cc: support vector machines of ai.onnx.ml: SVMRegressor and SVMClassifier.
 #include <algorithm>
 
 #include "plugins/onnx/ops/classes.h"
+#include "plugins/onnx/ops/coupling.h"
 
 namespace onnx_import {
 namespace {
@@ -84,13 +85,22 @@ Pairs pairs_of(Call& c, const Ints& per_class, int64_t vectors) {
   return p;
 }
 
+// Each pair's score gives its first class the probability 1 / (1 + exp(a * score + b)), not quite 0 or 1.
+Term probabilities(Call& c, const Term& scores, int64_t pairs, int64_t classes) {
+  const std::vector<float> a = c.floats("prob_a"), b = c.floats("prob_b");
+  if (std::ssize(a) != pairs || std::ssize(b) != pairs)
+    c.invalid(
+        cat("prob_a has ", a.size(), " and prob_b ", b.size(), " entries for ", pairs, " pairs of classes"));
+  const Term first =
+      (-(scores * constant_of(c.e, KEEL_F32, a) + constant_of(c.e, KEEL_F32, b))).op("sigmoid");
+  return coupled(first.clamp(1e-7, 1 - 1e-7), classes);
+}
+
 void svm_classifier(Call& c) {
   const Labels labels = class_labels(c, "classlabels_ints");
   const Ints per_class = c.ints("vectors_per_class");
   const auto classes = static_cast<int64_t>(labels.size());
   if (classes > 64) c.unsupported(cat(classes, " classes; at most 64"));
-  if (c.has_attribute("prob_a") && !c.floats("prob_a").empty())
-    c.unsupported("prob_a: probabilities; export the scores (skl2onnx: the option raw_scores)");
   if (std::ssize(per_class) != classes)
     c.unsupported(cat("vectors_per_class with ", per_class.size(), " entries for ", classes, " classes"));
   int64_t vectors = 0;
@@ -111,6 +121,8 @@ void svm_classifier(Call& c) {
   const Term votes = first.op("matmul", matrix(p.for_first, classes)) +
                      (1.0 - first).op("matmul", matrix(p.for_second, classes));
   give_labels(c, labels, votes);
+  if (!c.floats("prob_a").empty())
+    return c.set(1, transformed(c, probabilities(c, scores, p.count, classes)).v);
   c.set(1, transformed(c, classes == 2 ? concat({-scores, scores}, 1) : scores).v);
 }
 
