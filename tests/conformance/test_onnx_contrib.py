@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 from onnx_cases import DEVICES, assert_refused, assert_similar, onnxruntime_run, run_model
-from test_onnx_families import model_of, normal
+from test_onnx_families import agrees, model_of, normal
 
 F, L, I = np.float32, np.int64, np.int32
 RANDOM = np.random.default_rng(282)
@@ -108,6 +108,35 @@ ROTARY = [
     ("RotaryEmbedding", [normal(B, H, S, D), np.array([0], L), COS, SIN], {}, 1),
     ("RotaryEmbedding", [Q, np.array([1], L), COS2, SIN2], {"rotary_embedding_dim": 2, "num_heads": H}, 1),
 ]
+
+
+def quantised_cell(kind, directions, per_channel, peepholes, **attributes):
+    """Sequences of 5 steps, 3 in a batch, of 4 numbers; 6 hidden units."""
+    weights = s8 if kind == np.int8 else u8
+    columns = (directions, 24) if per_channel else (directions,)
+    zeros = np.zeros(columns, np.int8) if kind == np.int8 else np.full(columns, 128, np.uint8)
+    scales = [(np.abs(normal(*columns)) / 100 + 0.004).astype(F) for _ in range(2)]
+    inputs = [normal(5, 3, 4), weights(directions, 4, 24), weights(directions, 6, 24), normal(directions, 48), None,
+              normal(directions, 3, 6), normal(directions, 3, 6), normal(directions, 18) if peepholes else None,
+              scales[0], zeros, scales[1], zeros]
+    way = {"direction": "bidirectional"} if directions == 2 else {}
+    return contrib("DynamicQuantizeLSTM", inputs, {"hidden_size": 6, **way, **attributes}, 3)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+@pytest.mark.parametrize("directions, per_channel, peepholes, more", [
+    (1, False, False, {}), (2, True, False, {}), (1, True, True, {"clip": 0.5}), (1, False, False, {"direction": "reverse", "input_forget": 1})])
+def test_recurrent_cells_of_8_bits(context, device, kind, directions, per_channel, peepholes, more):
+    """A state at the middle between two integers may be rounded the other way: a step is a 255th of its range."""
+    agrees(context, device, *quantised_cell(kind, directions, per_channel, peepholes, **more), rtol=0, atol=2e-3)
+
+
+def test_recurrent_cells_without_scales_are_refused(context):
+    model, inputs = quantised_cell(np.int8, 1, False, False)
+    del model.graph.node[0].input[8:]
+    del model.graph.input[-4:]
+    assert_refused(context, model, inputs[:-4], "INVALID", ["operand 8 is missing", "DynamicQuantizeLSTM"])
 
 
 def grouped(past, counts, packed=False, width=8, **attributes):

@@ -2,15 +2,18 @@
 //
 // The products with the inputs are one product outside of the scan. A sequence shorter than the operand keeps
 // its state and gives zeros in the remaining steps; in the reverse direction these come first.
+// DynamicQuantizeLSTM of ONNX Runtime has 8-bit W and R, not transposed, and quantises inputs and states by
+// their ranges in the run.
 #include "plugins/onnx/ops/activations.h"
 #include "plugins/onnx/ops/loop.h"
+#include "plugins/onnx/ops/quantize.h"
 
 namespace onnx_import {
 namespace {
 
 struct Cell;
 // One step: `x` is the product of the step's input and W, with biases where they can be added there; states
-// are the carried ones, extra the invariants: R, then the ones of prepared(). Returns the next states, output
+// are the carried ones, extra the invariants, in the order of prepared(). Returns the next states, output
 // first.
 using Step = Terms (*)(const Cell& cell, const Term& x, const Terms& states, const Terms& extra);
 
@@ -24,6 +27,7 @@ struct Cell {
   double clip = 0;
   bool flag = false;  // linear_before_reset, input_forget
   bool has_peepholes = false;
+  bool quantised = false;
 
   Term activated(size_t k, const Term& x) const {
     return f[k].apply(clip > 0 ? x.clamp(-clip, clip) : x, f[k].alpha, f[k].beta);
@@ -36,6 +40,14 @@ Term gate(const Term& all, int64_t k, keel_dim h) {
   return all.slice(1, e.mul(h, k), e.mul(h, k + 1));
 }
 Term from_state(const Term& state, const Term& r) { return state.op("matmul", r, Attrs().flag("tb", true)); }
+
+// x times a matrix of 8-bit integers with a scale and a zero point: a number, or one for each column.
+Term quantised_product(const Term& x, const Term& matrix, const Term& scale, const Term& zero) {
+  Edit& e = x.edit();
+  const DynamicRange range = quantized_dynamically(e, x.v);
+  const Term sum = integer_product(Term(e, range.x), matrix, Term(e, range.zero), zero);
+  return sum.to(KEEL_F32) * (Term(e, range.scale) * scale);
+}
 
 Terms rnn_step(const Cell& cell, const Term& x, const Terms& states, const Terms& extra) {
   return {cell.activated(0, x + from_state(states[0], extra[0]))};
@@ -60,7 +72,9 @@ Terms gru_step(const Cell& cell, const Term& x, const Terms& states, const Terms
 Terms lstm_step(const Cell& cell, const Term& x, const Terms& states, const Terms& extra) {
   const Term &h = states[0], &before = states[1];
   const keel_dim n = h.dim(1);
-  const Term all = x + from_state(h, extra[0]);
+  const size_t scale = cell.has_peepholes ? 2 : 1;
+  const Term all = x + (cell.quantised ? quantised_product(h, extra[0], extra[scale], extra[scale + 1])
+                                       : from_state(h, extra[0]));
   const auto peep = [&](int64_t k, const Term& state) {
     Term y = gate(all, k, n);
     if (!cell.has_peepholes) return y;
@@ -82,6 +96,15 @@ Term of_direction(Call& c, size_t i, int64_t d) {
   return x.slice(0, d, d + 1).reshape(without(x.dims(), 0));
 }
 
+// Scale or zero point of direction d, operand i: [directions] or [directions, columns].
+Term scale_of(Call& c, size_t i, int64_t d) {
+  const Term all(c, i);
+  if (all.rank() != 1 && all.rank() != 2)
+    c.invalid(cat("operand ", i, " has ", all.rank(),
+                  " dims; expected [directions] or [directions, 4 * hidden_size]"));
+  return all.slice(0, d, d + 1).reshape(without(all.dims(), 0));
+}
+
 struct Sequence {
   Term x;  // [t, b, inputs]
   keel_dim hidden;
@@ -92,7 +115,9 @@ struct Sequence {
 Term prepared(const Cell& cell, const Sequence& s, int64_t d, Terms* extra) {
   Call& c = *cell.c;
   Edit& e = c.e;
-  Term y = s.x.op("matmul", of_direction(c, 1, d), Attrs().flag("tb", true));
+  const Term w = of_direction(c, 1, d);
+  Term y = cell.quantised ? quantised_product(s.x, w, scale_of(c, 8, d), scale_of(c, 9, d))
+                          : s.x.op("matmul", w, Attrs().flag("tb", true));
   const keel_dim n = s.hidden, all = e.mul(n, cell.gates);
   extra->push_back(of_direction(c, 2, d));
   const bool gru = cell.gates == 3;
@@ -109,6 +134,7 @@ Term prepared(const Cell& cell, const Sequence& s, int64_t d, Terms* extra) {
   }
   if (gru) extra->push_back(late);
   if (cell.has_peepholes) extra->push_back(of_direction(c, 7, d).reshape({3, n}));
+  if (cell.quantised) extra->insert(extra->end(), {scale_of(c, 10, d), scale_of(c, 11, d)});
   return y;
 }
 
@@ -175,7 +201,8 @@ void run(Call& c, Cell cell) {
   const std::vector<Activation> all = activations_of(c, defaults);
   const bool batch_first = c.i("layout", 0) != 0;
   const Term x(c, 0);
-  const Sequence s = {batch_first ? x.transpose({1, 0, 2}) : x, c.dims(2)[2], batch_first};
+  const Sequence s = {batch_first ? x.transpose({1, 0, 2}) : x, c.dims(2)[cell.quantised ? 1 : 2],
+                      batch_first};
   std::vector<Terms> by_result(cell.states + 1);
   for (int64_t d = 0; d < directions; d++) {
     const auto per = static_cast<ptrdiff_t>(cell.defaults.size());
@@ -202,7 +229,7 @@ void gru(Call& c) {
           .flag = c.i("linear_before_reset", 0) != 0});
 }
 
-void lstm(Call& c) {
+void any_lstm(Call& c, bool quantised) {
   run(c, {.c = &c,
           .gates = 4,
           .states = 2,
@@ -210,7 +237,15 @@ void lstm(Call& c) {
           .defaults = {"Sigmoid", "Tanh", "Tanh"},
           .f = {},
           .flag = c.i("input_forget", 0) != 0,
-          .has_peepholes = c.has(7)});
+          .has_peepholes = c.has(7),
+          .quantised = quantised});
+}
+void lstm(Call& c) { any_lstm(c, false); }
+
+void dynamic_quantize_lstm(Call& c) {
+  for (size_t i : {8, 9, 10, 11})
+    if (!c.has(i)) c.invalid(cat("operand ", i, " is missing; expected scales and zero points of W and R"));
+  any_lstm(c, true);
 }
 
 #define RECURRENT "activation_alpha activation_beta activations clip direction hidden_size layout"
@@ -221,6 +256,8 @@ constexpr Rule kRules[] = {
     {"RNN", 1, rnn, RECURRENT " output_sequence"},
     {"GRU", 1, gru, RECURRENT " linear_before_reset output_sequence"},
     {"LSTM", 1, lstm, RECURRENT " input_forget output_sequence"},
+    {"com.microsoft.DynamicQuantizeLSTM", 1, dynamic_quantize_lstm,
+     "activation_alpha activation_beta activations clip direction hidden_size input_forget"},
 };
 
 }  // namespace
