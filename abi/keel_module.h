@@ -31,7 +31,7 @@ KEEL_API keel_rc keel_module_import(keel_context* context, const char* path,
 /* Atomic: a file of that name is replaced by the whole new file, or stays. The ending of the path decides the
  * format: an importer plugin for it that can also save writes the module's only entry in that format
  * (".onnx"); otherwise it is a Keel file. KEEL_UNIMPLEMENTED: the format lacks ops of the graph, which the
- * message lists. */
+ * message lists. KEEL_NOT_FOUND: no plugin for ".onnx". */
 KEEL_API keel_rc keel_module_save(keel_module* module, const char* path, keel_error** err);
 KEEL_API void keel_module_free(keel_module* module);
 

@@ -104,3 +104,12 @@ def test_all_ops_that_a_device_lacks_are_named_at_once():
     for op in ("exp (T=f32)", "log1p (T=f32)", "maximum (T=f32)"):
         assert op in caught.value.message
     assert "add" not in caught.value.message and "softplus" not in caught.value.message
+
+
+def test_an_onnx_model_is_written_by_a_plugin_or_not_at_all(tmp_path):
+    module = Context(plugins=False).parse("keel 1\nfn @main(x: f32[2]) -> f32[2] {\n  y = exp(x)\n  return y\n}\nentry main = @main (x) -> (y)\n")
+    with pytest.raises(KeelError, match="m.onnx: no plugin writes ONNX models") as caught:
+        module.save(tmp_path / "m.onnx")
+    assert (caught.value.code, caught.value.hint) == ("NOT_FOUND", "`keel doctor` shows the plugins found")
+    assert list(tmp_path.iterdir()) == []
+    module.save(tmp_path / "m.keel")

@@ -72,6 +72,9 @@ absl::Status Run(const Plugin& plugin, const keel_importer& format, const Module
 absl::Status SaveAs(Registry& registry, const Module& module, const std::string& path) {
   for (const auto& [plugin, importer] : registry.Importers())
     if (importer->save && HasExtension(*importer, path)) return Run(*plugin, *importer, module, path);
+  if (path.ends_with(".onnx"))  // a Keel file of this name would mislead
+    return Annotate(NotFound(path, ": no plugin writes ONNX models"), kErrorHint,
+                    "`keel doctor` shows the plugins found");
   return SaveFile(module, path);
 }
 
