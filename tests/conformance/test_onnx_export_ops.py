@@ -84,6 +84,10 @@ IMAGES = [
         "conv_grad_x(x, slice(transpose(x){perm=[1, 0, 2, 3]}){stop=[4, 2, 3, 2]}){dims=[2, 2, 7, 7]}",
         "conv_grad_x(x, slice(transpose(x){perm=[1, 0, 2, 3]}){stop=[4, 2, 3, 2]}){dims=[2, 2, 12, 9], stride=[2, 1], lo=[1, 1]}",
         "conv_grad_x(x, slice(transpose(x){perm=[1, 0, 2, 3]}){stop=[4, 2, 3, 2]}){dims=[2, 4, 6, 7], groups=2, lo=[1, 0]}",
+        "conv_grad_w(slice(x){stop=[2, 3, 4, 4]}, x){dims=[3, 4, 2, 3]}",
+        "conv_grad_w(slice(x){stop=[2, 3, 3, 2]}, x){dims=[3, 4, 2, 3], stride=[2, 3], lo=[1, 2], dil=[2, 1]}",
+        "conv_grad_w(slice(x){stop=[2, 4, 3, 3]}, x){dims=[4, 2, 2, 2], groups=2, stride=[1, 2]}",
+        "conv_grad_w(x, x){dims=[4, 1, 3, 2], groups=4, lo=[1, 1]}",
         "max_pool_index(cast(x){to=f16}){window=[2, 2], stride=[2, 2], hi=[1, 0]}",
         "cast(max_pool(cast(x * 100){to=i16}){window=[2, 2]}){to=i32}",
     )
@@ -149,6 +153,7 @@ fn @same(x: f32[n]) { return x }
 fn @step(sum: f32[], scale: f32[], x: f32[]) { s = sum + x * scale
   return s, s * s }
 fn @grow(x: f32[n]) { return x + 1, x }
+fn @flag(sum: f32[], x: f32[]) { return sum * 0.5 + x, sum > 1, sum }
 
 fn @main(x: f32[n], p: bool[], i: i64[], f: f32[]) {
   a = cond(p, x){then=@plus, else=@same}
@@ -157,7 +162,10 @@ fn @main(x: f32[n], p: bool[], i: i64[], f: f32[]) {
   e, g = scan(f, 2.0, x){body=@step, carry=1, invariants=1}
   h, j = scan(f, 2.0, x){body=@step, carry=1, invariants=1, reverse=true}
   k, l = scan(x){body=@grow, carry=1, length=3, reverse=true}
-  return a, b, c, d, e, g, h, j, k, l
+  m, o, q = scan(f, x, minimum(i, dim(){of=n})){body=@flag, carry=1, counted=true}
+  r, s, t = scan(f, x, minimum(i, dim(){of=n})){body=@flag, carry=1, counted=true, reverse=true}
+  u, v = scan(x, i){body=@grow, carry=1, length=3, counted=true}
+  return a, b, c, d, e, g, h, j, k, l, m, o, q, r, s, t, u, v
 }
 
 entry main = @main
@@ -169,6 +177,19 @@ entry main = @main
 def test_control_flow(context, tmp_path, p, i, n):
     model = check(context, tmp_path, CONTROL, np.arange(n, dtype="f4"), np.array(p), np.array(i), np.array(1.5, "f4"))
     assert {"If", "Loop", "Scan"} <= {node.op_type for node in model.graph.node}
+
+
+@pytest.mark.parametrize("fed", [False, True])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("most, low", [(2, "0.3"), (9, "-1.0"), (0, "0.3"), (3, "nan")])
+def test_boxes(context, tmp_path, most, low, center, fed):
+    random = np.random.default_rng(3)
+    corners = random.uniform(0, 1, (2, 7, 2, 2)).astype("f4")
+    boxes = np.concatenate([corners.min(2), corners.max(2)], -1)
+    text = ("keel 1\n\nfn @main(boxes: f32[2, 7, 4], scores: f32[2, 3, 7], most: i64[], low: f32[]) {\n"
+            f"  found, count = non_max_suppression(boxes, scores, most, 0.3, {'low' if fed else low}){{size=4, center={str(center).lower()}}}\n"
+            "  return found, count, low\n}\n\nentry main = @main\n")
+    check(context, tmp_path, text, boxes, random.uniform(0, 1, (2, 3, 7)).astype("f4"), np.array(most), np.array(low, "f4"))
 
 
 def test_names_types_and_weights_stay(context, tmp_path):

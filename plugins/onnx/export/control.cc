@@ -82,12 +82,15 @@ void choose(Call& c) {
   for (const std::string& each : chosen(c, c.list("branches"), 0, c.scope)) c.give(each);
 }
 
-// Inputs of a Loop's graph before the carried values. The condition's name is returned.
-std::string add_counter(Call& c, Graph& graph) {
-  const std::string go = c.scope.model().unique("go");
-  graph.inputs.push_back(value_info(c.scope.model().unique("iteration"), KEEL_I64, {}));
-  graph.inputs.push_back(value_info(go, KEEL_BOOL, {}));
-  return go;
+// Inputs of a Loop's graph before the carried values.
+struct Counter {
+  std::string iteration, go;
+};
+Counter add_counter(Call& c, Graph& graph) {
+  Counter made = {c.scope.model().unique("iteration"), c.scope.model().unique("go")};
+  graph.inputs.push_back(value_info(made.iteration, KEEL_I64, {}));
+  graph.inputs.push_back(value_info(made.go, KEEL_BOOL, {}));
+  return made;
 }
 
 void add_condition(Call& c, Graph& graph, const std::string& go) {
@@ -122,42 +125,67 @@ void loop(Call& c) {
   for (const std::string& each : c.scope.add_many("Loop", outer, std::move(attrs), carry)) c.give(each);
 }
 
-// Without scanned operands: a Loop with a count. From last to first, its stacked results are turned.
+// The stacked result i, of `count` entries, with zeros up to `length` of them. Of no entries, runtimes do not
+// know the symbolic dims of one.
+std::string filled_up(Call& c, uint32_t i, const std::string& x, const std::string& length,
+                      const std::string& count) {
+  Dims entry = c.out_dims(i);
+  entry.erase(entry.begin());
+  const std::string shape =
+      entry.empty() ? count : c.add("Concat", {count, c.scope.shape(entry)}, NodeAttrs().i("axis", 0));
+  const std::string stacked = c.add("Reshape", {x, shape}, NodeAttrs().i("allowzero", 1));
+  const Ints zeros(entry.size(), 0);
+  Names pads = {c.ints(Ints(entry.size() + 1, 0)), c.add("Sub", {length, count})};
+  if (!zeros.empty()) pads.push_back(c.ints(zeros));
+  return c.add("Pad",
+               {stacked, c.add("Concat", pads, NodeAttrs().i("axis", 0)), c.scalar(c.out_dtype(i), 0)});
+}
+
+// A scan as a Loop that reads its entries by index. From last to first, its stacked results are turned; those
+// of entries beyond the count are zeros. `first`: the first scanned operand.
 // NOLINTNEXTLINE(misc-no-recursion)
-void counted_loop(Call& c, uint32_t carry) {
+void counted_loop(Call& c, uint32_t carry, uint32_t first) {
+  const bool counted = c.flag("counted"), reverse = c.flag("reverse");
+  const uint32_t end = c.n_in - counted;
+  const std::string length = c.scope.size(first < end ? c.dims(first)[0] : c.number("length"));
+  const std::string count = counted ? c.add("Reshape", {c.in(end), c.ints({1})}) : length;
   const Body body(c, c.number("body"));
   Graph graph;
   Scope scope = inside(c, body, graph, c.scope);
-  const std::string go = add_counter(c, graph);
-  const std::string count = c.add("Squeeze", {c.scope.size(c.number("length")), c.ints({0})});
-  Names outer = {count, c.scalar(KEEL_BOOL, 1)};
-  for (uint32_t i = 0; i < c.n_in; i++) {
-    if (i >= carry) {
+  const Counter counter = add_counter(c, graph);
+  Names outer = {c.add("Squeeze", {count, c.ints({0})}), c.scalar(KEEL_BOOL, 1)};
+  std::string entry = counter.iteration;
+  if (reverse && first < end)
+    entry = scope.add("Sub", {c.add("Sub", {outer[0], c.scalar(KEEL_I64, 1)}), counter.iteration});
+  for (uint32_t i = 0; i < end; i++) {
+    if (i >= first) {
+      scope.set(body.params[i], scope.add("Gather", {c.in(i), entry}, NodeAttrs().i("axis", 0)));
+    } else if (i >= carry) {
       scope.set(body.params[i], c.in(i));
-      continue;
+    } else {
+      outer.push_back(c.in(i));
+      scope.input(body.params[i], c.scope.model().unique("carried"));
     }
-    outer.push_back(c.in(i));
-    scope.input(body.params[i], c.scope.model().unique("carried"));
   }
   export_nodes(scope);
-  add_condition(c, graph, go);
+  add_condition(c, graph, counter.go);
   add_outputs(scope, body, c.n_out);
   NodeAttrs attrs = NodeAttrs().graph("body", graph.take(c.scope.model().unique("body")));
-  const Names out = c.scope.add_many("Loop", outer, std::move(attrs), c.n_out);
-  for (uint32_t i = 0; i < c.n_out; i++) {
-    if (i < carry || !c.flag("reverse"))
-      c.give(out[i]);
-    else
-      c.give("Slice", {out[i], c.ints({-1}), c.ints({INT64_MIN}), c.ints({0}), c.ints({-1})});
+  Names out = c.scope.add_many("Loop", outer, std::move(attrs), c.n_out);
+  for (uint32_t i = carry; i < c.n_out; i++) {
+    if (reverse)
+      out[i] = c.add("Slice", {out[i], c.ints({-1}), c.ints({INT64_MIN}), c.ints({0}), c.ints({-1})});
+    if (!counted) continue;
+    out[i] = filled_up(c, i, out[i], length, count);
   }
+  for (const std::string& each : out) c.give(each);
 }
 
 // NOLINTNEXTLINE(misc-no-recursion)
 void scan(Call& c) {
-  if (c.flag("counted")) throw Refused{"with a count of entries"};
   const auto carry = static_cast<uint32_t>(c.number("carry"));
   const uint32_t first = carry + static_cast<uint32_t>(c.number("invariants"));
-  if (first >= c.n_in) return counted_loop(c, carry);
+  if (first >= c.n_in || c.flag("counted")) return counted_loop(c, carry, first);
   const Body body(c, c.number("body"));
   Graph graph;
   Scope scope = inside(c, body, graph, c.scope);

@@ -1,6 +1,7 @@
 // index.cc: ops that read and write elements by index. Keel refuses indices out of range; ONNX counts
 // negative ones from the end.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "plugins/onnx/export/call.h"
@@ -72,9 +73,35 @@ void one_hot(Call& c) {
   c.give_cast(c.add("Equal", {i, classes}));
 }
 
-constexpr Row kRows[] = {{"gather", gather},           {"gather_elements", gather_elements},
-                         {"gather_nd", gather_nd},     {"scatter_nd", scatter_nd},
-                         {"scatter_add", scatter_add}, {"one_hot", one_hot}};
+// Its list is padded with rows of zeros. Without a threshold, scores may be anything but NaN.
+void non_max_suppression(Call& c) {
+  const auto list = [&](const std::string& x) { return c.add("Reshape", {x, c.ints({1})}); };
+  const std::string most = c.add("Min", {list(wide_index(c, 2)), c.scope.size(c.number("size"))});
+  Names in = {c.in(0), c.in(1), most, list(c.in(3))};
+  const keel_tensor low = c.scope.type(c.in_value(4));
+  const auto* known = static_cast<const float*>(low.data ? keel_ptr(&low) : nullptr);
+  if (!known) {
+    const std::string none = c.scalar(KEEL_F32, -HUGE_VAL);
+    in.push_back(list(c.add("Where", {c.add("IsNaN", {c.in(4)}), none, c.in(4)})));
+  } else if (!std::isnan(*known)) {
+    in.push_back(list(c.in(4)));
+  }
+  const std::string found =
+      c.add("NonMaxSuppression", in, NodeAttrs().i("center_point_box", c.flag("center")));
+  const std::string count = c.add("Shape", {found}, NodeAttrs().i("start", 0).i("end", 1));
+  const std::string rest = c.add("Sub", {c.scope.size(c.out_dims()[0]), count});
+  const std::string pads = c.add("Concat", {c.ints({0, 0}), rest, c.ints({0})}, NodeAttrs().i("axis", 0));
+  c.give("Pad", {found, pads, c.scalar(KEEL_I64, 0)});
+  c.give("Squeeze", {count, c.ints({0})});
+}
+
+constexpr Row kRows[] = {{"non_max_suppression", non_max_suppression},
+                         {"gather", gather},
+                         {"gather_elements", gather_elements},
+                         {"gather_nd", gather_nd},
+                         {"scatter_nd", scatter_nd},
+                         {"scatter_add", scatter_add},
+                         {"one_hot", one_hot}};
 
 }  // namespace
 

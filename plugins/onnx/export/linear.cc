@@ -81,7 +81,60 @@ void conv_grad_x(Call& c) {
   c.give("Pad", {part, c.ints(more), c.scalar(c.dtype(), 0)});
 }
 
-constexpr Row kRows[] = {{"matmul", matmul}, {"conv", conv}, {"conv_grad_x", conv_grad_x}};
+// x as images of its channels: [n, groups * g, ..] to [g, groups * n, ..]; dy [n, o, ..] to [o, n, ..] as the
+// window. In them batch and channels change places, and so do strides and dilations.
+void conv_grad_w(Call& c) {
+  if (c.rank() < 3) throw Refused{"images without dims"};
+  const Ints steps = inner(c, 0), image = inner(c, 1), stride = c.numbers("stride"), dil = c.numbers("dil"),
+             lo = c.numbers("lo"), dims = c.numbers("dims");
+  for (int64_t n : steps)
+    if (n == 0) throw Refused{"of results without elements"};
+  const auto rank = static_cast<int64_t>(steps.size() + 2);
+  const int64_t groups = c.number("groups");
+  const auto swapped = [&](int64_t first, int64_t k) {  // these two dims, of k
+    Ints perm(static_cast<size_t>(k));
+    std::iota(perm.begin(), perm.end(), 0);
+    std::swap(perm[static_cast<size_t>(first)], perm[static_cast<size_t>(first) + 1]);
+    return NodeAttrs().ints("perm", perm);
+  };
+  Ints cut, end;
+  bool shorter = false;  // the windows do not reach the end of the image
+  for (size_t d = 0; d < steps.size(); d++) {
+    const int64_t rest = dil[d] * (dims[d + 2] - 1) + stride[d] * (steps[d] - 1) + 1 - image[d] - lo[d];
+    cut.push_back(std::max<int64_t>(rest, 0));
+    end.push_back(image[d] + std::min<int64_t>(rest, 0));
+    shorter |= rest < 0;
+    if (end.back() < 1) throw Refused{"of an image that is all padding"};
+  }
+  std::string x = c.in(1), dy = c.add("Transpose", {c.in(0)}, swapped(0, rank));
+  if (shorter) {
+    Ints axes(steps.size());
+    std::iota(axes.begin(), axes.end(), 2);
+    x = c.add("Slice", {x, c.ints(Ints(axes.size(), 0)), c.ints(end), c.ints(axes)});
+  }
+  if (groups == 1) {
+    x = c.add("Transpose", {x}, swapped(0, rank));
+  } else {
+    Ints apart = {-1, groups, dims[1]}, joined = {dims[1], -1};
+    for (Ints* to : {&apart, &joined}) to->insert(to->end(), end.begin(), end.end());
+    Ints perm(static_cast<size_t>(rank) + 1);
+    std::iota(perm.begin(), perm.end(), 0);
+    std::swap(perm[0], perm[2]);
+    x = c.add("Reshape", {x, c.ints(apart)});
+    x = c.add("Reshape", {c.add("Transpose", {x}, NodeAttrs().ints("perm", perm)), c.ints(joined)});
+  }
+  const std::string y = c.add("Conv", {x, dy},
+                              NodeAttrs()
+                                  .ints("kernel_shape", steps)
+                                  .ints("strides", dil)
+                                  .ints("dilations", stride)
+                                  .i("group", groups)
+                                  .ints("pads", pads(lo, cut)));
+  c.give("Transpose", {y}, swapped(0, rank));
+}
+
+constexpr Row kRows[] = {
+    {"conv_grad_w", conv_grad_w}, {"matmul", matmul}, {"conv", conv}, {"conv_grad_x", conv_grad_x}};
 
 }  // namespace
 
