@@ -38,4 +38,17 @@ Terms scan(Edit& e, const ScanOperands& operands, const ScanBody& body) {
   return terms;
 }
 
+Term cond(Edit& e, const Term& p, const Terms& operands, const Branch& then, const Branch& otherwise) {
+  const auto graph = [&](const Branch& branch) {
+    keel_attr made = {KEEL_ATTR_GRAPH, 0, 0, 0, nullptr};
+    Edit inner = e.new_graph(&made.i);
+    inner.result("y", branch(parameters(inner, operands, "x", false)).v);
+    return made;
+  };
+  const keel_attr first = graph(then), second = graph(otherwise);
+  Ids in = {p.v};
+  for (const Term& t : operands) in.push_back(t.v);
+  return {e, e.op("cond", in, Attrs().as("then", first).as("else", second))};
+}
+
 }  // namespace onnx_import

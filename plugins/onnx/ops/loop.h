@@ -1,4 +1,4 @@
-// loop.h: the catalogue's scan, with a body written as a function of terms.
+// loop.h: the catalogue's scan and cond, with bodies written as functions of terms.
 #pragma once
 #include <functional>
 
@@ -19,5 +19,9 @@ using ScanBody = std::function<Terms(const Terms& carried, const Terms& invarian
 
 // The last carried values, then the stacked ones.
 Terms scan(Edit& e, const ScanOperands& operands, const ScanBody& body);
+
+// One of two bodies runs, on terms of its own graph for the operands; their results have the same type.
+using Branch = std::function<Term(const Terms& operands)>;
+Term cond(Edit& e, const Term& p, const Terms& operands, const Branch& then, const Branch& otherwise);
 
 }  // namespace onnx_import

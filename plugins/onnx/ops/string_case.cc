@@ -1,17 +1,20 @@
 // string_case.cc: StringNormalizer: letters of one case, and words left out.
 //
-// Bytes become code points at the first byte of each character, code points others by a table of two levels
-// (most pages of it are alike), and these bytes again, at the places that the lengths before them give.
+// Rows of ASCII alone are a sum. Other bytes become code points at the first byte of each character, code
+// points others by a table of two levels (most pages of it are alike), and these bytes again: at the same
+// places if all are as long as before, otherwise at the places that the lengths before them give.
 #include <algorithm>
 
 #include "plugins/onnx/ops/classes.h"
 #include "plugins/onnx/ops/letters.h"
+#include "plugins/onnx/ops/loop.h"
 #include "plugins/onnx/ops/strings.h"
 
 namespace onnx_import {
 namespace {
 
-constexpr CodePoint kPage = 128;
+constexpr int kPageBits = 7;
+constexpr CodePoint kPage = 1 << kPageBits;
 
 struct Pages {
   Ints page_of;  // by code point / kPage
@@ -35,7 +38,8 @@ Pages pages_of(Case to) {
 
 Term numbered(Edit& e, const Ints& numbers) { return constant_of(e, numbers).to(KEEL_I32); }
 
-// Numbers of the bytes: which are the first of a character, and the character's code point.
+// Numbers of the bytes: which are the first of a character, and the character's code point, in u32 (bits are
+// faster than divisions).
 struct Decoded {
   Term leads, points;
 };
@@ -43,12 +47,12 @@ struct Decoded {
 Decoded decoded(const Term& rows) {
   Edit& e = rows.edit();
   const keel_dim width = rows.dim(1);
-  const Term bytes = fitted(rows, e.add(width, 3)).to(KEEL_I32);
+  const Term bytes = fitted(rows, e.add(width, 3)).to(KEEL_U32);
   const auto byte = [&](int64_t k) { return bytes.slice(1, k, e.add(width, k)); };
-  const auto low = [&](const Term& x, double bits) { return x.op("mod", bits); };
-  const Term lead = byte(0), second = low(byte(1), 64), third = low(byte(2), 64), last = low(byte(3), 64);
-  const Term two = low(lead, 32) * 64 + second, three = (low(lead, 16) * 64 + second) * 64 + third,
-             four = ((low(lead, 8) * 64 + second) * 64 + third) * 64 + last;
+  const auto low = [&](const Term& x, double mask) { return x.op("bit_and", mask); };
+  const Term lead = byte(0), second = low(byte(1), 63), third = low(byte(2), 63), last = low(byte(3), 63);
+  const Term two = low(lead, 31) * 64 + second, three = (low(lead, 15) * 64 + second) * 64 + third,
+             four = ((low(lead, 7) * 64 + second) * 64 + third) * 64 + last;
   const Term points = select(lead < 0x80, lead, select(lead < 0xe0, two, select(lead < 0xf0, three, four)));
   return {(lead > 0) & ((lead < 0x80) | (lead > 0xbf)), points};
 }
@@ -56,37 +60,64 @@ Decoded decoded(const Term& rows) {
 Term mapped(const Term& points, Case to) {
   Edit& e = points.edit();
   const Pages pages = pages_of(to);
-  const Term page = (points / static_cast<double>(kPage)).clamp(0, static_cast<double>(kCased / kPage - 1));
-  const Term at = numbered(e, pages.page_of).gather(page, 0) * static_cast<double>(kPage) +
-                  points.op("mod", static_cast<double>(kPage));
-  return points + numbered(e, pages.changes).gather(at, 0);
+  const auto index = [](const Term& x) { return x.to(KEEL_I32); };
+  const Term page =
+      points.op("shift_right", kPageBits).op("minimum", static_cast<double>(kCased / kPage - 1));
+  const Term at = numbered(e, pages.page_of).gather(index(page), 0) * static_cast<double>(kPage) +
+                  index(points.op("bit_and", static_cast<double>(kPage - 1)));
+  return points + numbered(e, pages.changes).to(KEEL_U32).gather(at, 0);
 }
 
 // Byte k of the characters as UTF-8; it exists where k is below their lengths.
 Term encoded(const Term& points, const Term& lengths, int k) {
   constexpr double kLead[] = {0, 0xc0, 0xe0, 0xf0};
-  constexpr double kUnits[] = {1, 64, 4096, 262144};
   Term made = points;
   for (int n = 2; n <= 4; n++) {
     if (k >= n) continue;
-    const Term bits = points / kUnits[n - 1 - k];
-    const Term byte = k == 0 ? bits + kLead[n - 1] : bits.op("mod", 64) + 128;
+    const Term bits = points.op("shift_right", 6.0 * (n - 1 - k));
+    const Term byte = k == 0 ? bits + kLead[n - 1] : bits.op("bit_and", 63) + 128;
     made = select(lengths == static_cast<double>(n), byte, made);
   }
   return made;
 }
 
-// The rows u8[k, width] with letters of the case: u8[k, width * 3 / 2].
-Term in_case(const Term& rows, Case to) {
-  Edit& e = rows.edit();
-  const keel_dim width = rows.dim(1), wide = e.add(width, e.div(width, 2)), count = rows.dim(0);
-  const auto [leads, before] = decoded(rows);
-  const Term points = mapped(before, to);
+// Of the result's rows: a character may become half as long again.
+keel_dim wide_of(const Term& rows) { return rows.edit().add(rows.dim(1), rows.edit().div(rows.dim(1), 2)); }
+
+// in_case of ASCII.
+Term ascii_in_case(const Term& rows, Case to) {
+  const bool lower = to == Case::kLower;
+  const Term letter = rows - (lower ? 'A' : 'a');  // wraps
+  return fitted(select(letter < 26, lower ? rows + 32 : rows - 32, rows), wide_of(rows));
+}
+
+// Lengths as UTF-8.
+Term lengths_of(const Term& points) {
   const auto more = [&](double from) { return points.op("greater_equal", from).to(KEEL_I32); };
-  const Term length = more(0x80) + more(0x800) + more(0x10000) + 1;
-  const Term used = select(leads, length, 0.0);
+  return more(0x80) + more(0x800) + more(0x10000) + 1;
+}
+
+// The bytes of characters that are as long as before, at their places; operands: leads and code points.
+Term written_in_place(const Term& leads, const Term& points, keel_dim wide) {
+  const Term length = lengths_of(points);
+  const auto moved = [&](const Term& x, int64_t k) {  // to the right, by k places
+    return x.op("pad", x.n(0), Attrs().dims("lo", {0, k})).slice(1, 0, x.dim(1));
+  };
+  Term made = points.n(0);
+  for (int k = 3; k >= 0; k--) {
+    const Term here = leads & (length > static_cast<double>(k)), byte = encoded(points, length, k);
+    made = select(k ? moved(here, k) : here, k ? moved(byte, k) : byte, made);
+  }
+  return fitted(made.to(KEEL_U8), wide);
+}
+
+// The bytes at the places that the lengths before them give.
+Term written_in_turn(const Term& leads, const Term& points, keel_dim wide) {
+  Edit& e = points.edit();
+  const keel_dim count = points.dim(0);
+  const Term length = lengths_of(points), used = select(leads, length, 0.0);
   const Term start = used.to(KEEL_I64).op("cumsum", Attrs().i("axis", 1).flag("exclusive", true));
-  const Term first = counting_term(e, rows.dims(), 0, KEEL_I64) * start.size(wide) + start;
+  const Term first = counting_term(e, points.dims(), 0, KEEL_I64) * start.size(wide) + start;
   const Term dropped = start.size(e.mul(count, wide));
   std::vector<Term> places, bytes;
   for (int k = 0; k < 4; k++) {
@@ -96,6 +127,25 @@ Term in_case(const Term& rows, Case to) {
   const Term all = concat(places, 1).op("scatter_add", concat(bytes, 1),
                                         Attrs().dim("size", e.add(e.mul(count, wide), 1)));
   return all.slice(0, 0, e.mul(count, wide)).reshape({count, wide}).to(KEEL_U8);
+}
+
+Term any_in_case(const Term& rows, Case to) {
+  const auto [leads, before] = decoded(rows);
+  const Term points = mapped(before, to);
+  const Term kept = (lengths_of(before) == lengths_of(points)) | leads.op("logical_not");
+  const auto branch = [](auto written) {
+    return [written](const Terms& in) { return written(in[0], in[1], wide_of(in[0])); };
+  };
+  return cond(rows.edit(), kept.op("reduce_min"), {leads, points}, branch(written_in_place),
+              branch(written_in_turn));
+}
+
+// The rows u8[k, width] with letters of the case: u8[k, width * 3 / 2].
+Term in_case(const Term& rows, Case to) {
+  const auto branch = [to](auto converted) {
+    return [to, converted](const Terms& in) { return converted(in[0], to); };
+  };
+  return cond(rows.edit(), rows.op("reduce_max") < 128, {rows}, branch(ascii_in_case), branch(any_in_case));
 }
 
 struct Change {
