@@ -10,6 +10,7 @@ NAMES = [line[0] for line in lines("node_tests.txt")]
 # What cannot be written, by the beginning of a test's name: words of the error.
 REFUSED = {
     "test_nonmaxsuppression": "assert: ONNX has no such effect",  # of a threshold that is fed
+    "test_training_dropout_zero": "random: ONNX has no generator",
     "test_pow_types_int32_int32": "pow: an integer power",
     "test_pow_types_int64_int64": "pow: an integer power",
 }
@@ -34,7 +35,15 @@ def test_node(context, name):
     check(context, name)
 
 
-OTHERS = sorted(name for name in node_cases() if name not in set(NAMES) and not excluded(name, "reference"))
+
+
+def has_strings(model):
+    """They are written as bytes, so the model takes and gives other types."""
+    return any(v.type.tensor_type.elem_type == onnx.TensorProto.STRING for v in (*model.graph.input, *model.graph.output))
+
+
+OTHERS = sorted(name for name, case in node_cases().items()
+                if name not in set(NAMES) and not excluded(name, "reference") and not has_strings(case.model))
 
 
 @pytest.mark.parametrize("name", OTHERS)

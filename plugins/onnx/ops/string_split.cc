@@ -99,17 +99,19 @@ Term by_part(const Term& what, const Term& chosen, const Term& number, keel_dim 
   return sums.slice(0, 0, e.mul(parts, rows)).reshape({parts, rows});
 }
 
-// The bytes of all parts: u8[parts, k, longest], from their starts and lengths [parts, k].
+// The bytes of all parts: u8[k, parts, longest], from their starts and lengths [parts, k].
 Term bytes_of_parts(const Term& rows, const Term& starts, const Term& lengths) {
   Edit& e = rows.edit();
-  const keel_dim width = rows.dim(1), wide = e.add(width, 1);
+  const keel_dim width = rows.dim(1), wide = e.add(width, 1), count = rows.dim(0), parts = starts.dim(0);
   const Term longest = lengths.reduced("reduce_max", {0, 1}).op("maximum", 1);
-  const Term place = counting_term(e, wide, KEEL_I64).op("trim", longest),
-             row = counting_term(e, starts.dims(), 1, KEEL_I64);
-  const Term from = (starts.unsqueeze(2) + place).op("minimum", place.size(width));
-  const Term in_part = place < lengths.unsqueeze(2);
-  const Term index = row.unsqueeze(2) * row.size(wide) + select(in_part, from, from.size(width));
-  return fitted(rows, wide).reshape({-1}).gather(index, 0);  // the last byte of a row is 0
+  const Term place = counting_term(e, wide, KEEL_I32).op("trim", longest);
+  const auto column = [&](const Term& x) { return x.to(KEEL_I32).transpose({1, 0}).unsqueeze(2); };
+  const Term from = column(starts) + place;  // beyond the part: the byte after a row, which is 0
+  const Term index = select(place < column(lengths), from, from.size(width));
+  const Term bytes =
+      fitted(rows, wide)
+          .op("gather_elements", index.reshape({count, e.mul(parts, place.dim(0))}), Attrs().i("axis", 1));
+  return bytes.reshape({count, parts, place.dim(0)});
 }
 
 void string_split(Call& c) {
@@ -130,7 +132,7 @@ void string_split(Call& c) {
   const Term starts = by_part(parts.begin, parts.starts, parts.number, limit).op("trim", largest);
   Term lengths = by_part(ones, parts.inside, parts.number, limit);
   lengths = Term(e, e.op("trim", {lengths.v, largest.v}, Attrs().dim("size", starts.dim(0))));
-  const Term made = bytes_of_parts(rows, starts, lengths).transpose({1, 0, 2});
+  const Term made = bytes_of_parts(rows, starts, lengths);
   Dims to = dims;
   to.push_back(made.dim(1)), to.push_back(made.dim(2));
   give_strings(c, 0, made.reshape(to));
