@@ -97,7 +97,7 @@ def test_tensors_are_no_strings():
 @pytest.mark.parametrize("node, words", [
     (helper.make_node("Neg", ["x"], ["y"]), ["Neg", "operand 0 ('x')", "strings"]),
     (helper.make_node("Add", ["one", "x"], ["y"]), ["Add", "operand 1 ('x')"]),
-    (helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT), ["Cast", "strings to floats"]),
+    (helper.make_node("Cast", ["x"], ["y"], to=TensorProto.BOOL), ["Cast", "strings to bool"]),
     (helper.make_node("Gather", ["one", "x"], ["y"]), ["Gather", "operand 1 ('x')"]),
     (helper.make_node("Concat", ["x", "one"], ["y"], axis=0), ["'one' is no tensor of strings"]),
     (helper.make_node("StringSplit", ["x"], ["y", "n"], delimiter="ab" * 200), ["delimiter of 400 bytes", "at most 256"]),

@@ -1,5 +1,4 @@
-// string_numbers.cc: Cast between strings and integers. Floats are parsed only while importing: digits alone
-// do not give the nearest float.
+// string_numbers.cc: Cast between strings and integers, and of constants to floats.
 #include <charconv>
 
 #include "plugins/onnx/ops/classes.h"
@@ -63,10 +62,8 @@ double number_in(Call& c, const std::string& word) {
   return number;
 }
 
-// The strings of a constant as floats.
-Term parsed_constant(Call& c, keel_dt to) {
-  const Data* bytes = c.e.data(*c.value(0).table);
-  if (!bytes) c.unsupported("strings to floats, unless they are constants; integers can be cast");
+// The strings of a constant as floats, the nearest ones.
+Term parsed_constant(Call& c, const Data* bytes, keel_dt to) {
   const auto width = static_cast<size_t>(bytes->dims[1]);
   std::vector<double> numbers;
   for (size_t at = 0; at < bytes->size; at += width) {
@@ -88,7 +85,9 @@ void cast_to_strings(Call& c) {
 
 void cast_from_strings(Call& c, keel_dt to) {
   const Strings x(c, 0);
-  if (is_float(to)) return c.set(0, x.spread(parsed_constant(c, to)).v);
+  const Data* known = is_float(to) ? c.e.data(*c.value(0).table) : nullptr;
+  if (is_float(to))
+    return c.set(0, x.spread(known ? parsed_constant(c, known, to) : floats_of(c, x.rows()).to(to)).v);
   if (!is_integer(to)) c.unsupported(cat("strings to ", dtype_name(to)));
   c.set(0, x.spread(parsed(c, x.rows())).to(to).v);
 }

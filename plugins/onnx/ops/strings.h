@@ -53,6 +53,9 @@ class Vocabulary {
 // Places of i64 numbers in a constant list, the first of equal ones; -1: none.
 Term places_of(const Term& numbers, const Ints& list);
 
+// string_floats.cc: f64[k] from the rows u8[k, width]; the run fails where one is no number.
+Term floats_of(Call& c, const Term& rows);
+
 // Operators that also take numbers.
 void concat_strings(Call& c);
 void where_strings(Call& c);
