@@ -130,3 +130,16 @@ def test_constants_with_names_that_keel_gives_to_others(context, device):
                               [numpy_helper.from_array(v, k) for k, v in weights.items()] + [numpy_helper.from_array(np.array([1, 3]), "sizes")])
     model, x = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), np.array([[1, 2]], F)
     assert_similar(onnxruntime_run(model, [x]), run_model(context, device, model, [x]), 1e-6, 0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("rows, columns", [(3, 5), (2, 1), (0, 4), (1, 7)])
+def test_ranges_by_an_open_size(context, device, rows, columns):
+    """The places of the rows of a matrix without gaps, as torch exports EmbeddingBag."""
+    nodes = [helper.make_node("Size", ["x"], ["all"]), helper.make_node("Shape", ["x"], ["step"], start=1, end=2),
+             helper.make_node("Squeeze", ["step"], ["by"]), helper.make_node("Range", ["none", "all", "by"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, ["n", "m"])], [helper.make_empty_tensor_value_info("y")],
+                              [numpy_helper.from_array(np.array(0), "none")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8)
+    want = [np.arange(0, rows * columns, columns)]
+    assert_similar(want, run_model(context, device, model, [np.zeros((rows, columns), F)]), 0, 0)

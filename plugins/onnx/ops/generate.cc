@@ -73,9 +73,13 @@ keel_dim range_length(Call& c) {
     return count > 0 ? static_cast<int64_t>(count) : 0;
   }
   const keel_dim from = c.list(0).at(0), to = c.list(1).at(0), step = c.list(2).at(0);
-  if (KEEL_DIM_IS_HANDLE(step) || step == 0) c.unsupported("the step must be a number other than 0");
-  const keel_dim span = step > 0 ? c.e.sub(to, from) : c.e.sub(from, to), width = std::abs(step);
-  const keel_dim count = c.e.div(c.e.add(span, width - 1), width);
+  const bool open = KEEL_DIM_IS_HANDLE(step);
+  if (open ? !c.e.at_least(step, 0) : step == 0)
+    c.unsupported("the step must be a number other than 0, or a size");
+  const bool down = !open && step < 0;
+  const keel_dim span = down ? c.e.sub(from, to) : c.e.sub(to, from),
+                 width = open ? c.e.max(step, 1) : std::abs(step);
+  const keel_dim count = c.e.div(c.e.add(span, c.e.sub(width, 1)), width);
   return c.e.at_least(count, 0) ? count : c.e.max(count, 0);
 }
 
