@@ -143,3 +143,12 @@ def test_ranges_by_an_open_size(context, device, rows, columns):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8)
     want = [np.arange(0, rows * columns, columns)]
     assert_similar(want, run_model(context, device, model, [np.zeros((rows, columns), F)]), 0, 0)
+
+
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool", "Conv"])
+def test_strides_above_the_window_need_no_padding(context, op, mode):
+    """The formula for pads is negative then; runtimes cut the image in four ways, ONNX's own Conv pads nothing."""
+    x = np.arange(1, 9, dtype=F).reshape(1, 1, 8)
+    model, inputs = model_of(op, [x, np.ones((1, 1, 1), F)][:2 if op == "Conv" else 1], 19, {"auto_pad": mode, "strides": [4], "kernel_shape": [1]})
+    assert_similar([np.array([[[1, 5]]], F)], run_model(context, "reference", model, inputs), 0, 0)
