@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "plugins/cpu/simd/simd.h"
 
@@ -16,5 +17,6 @@ MaxOfCells MaxOfCellsLoop() { return *KEEL_PICK(kMaxOfCells); }
 UnpoolCells UnpoolCellsLoop() { return *KEEL_PICK(kUnpoolCells); }
 WherePositive WherePositiveLoop() { return *KEEL_PICK(kWherePositive); }
 IndexOfCells IndexOfCellsLoop() { return *KEEL_PICK(kIndexOfCells); }
+const PoolLoops& PoolRows() { return *KEEL_PICK(kPoolRows); }
 
 }  // namespace keel_cpu

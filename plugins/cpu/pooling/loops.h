@@ -1,4 +1,4 @@
-// loops.h: the inner loops of max pooling and of its index, for images with contiguous channels.
+// loops.h: the inner loops of pooling, of the index of a maximum, and of the gradient.
 #pragma once
 
 #include <cstdint>
@@ -29,5 +29,24 @@ WherePositive WherePositiveLoop();
 using IndexOfCells = void (*)(const float* x, const int64_t* at, int64_t cells, int64_t step, int64_t n,
                               int64_t* y);
 IndexOfCells IndexOfCellsLoop();
+
+// Pooling of images with two dims, in two steps. First the image rows that a row of results sees become one,
+// within its padding; the rows so made follow each other, `pitch` cells apart. Then result o of all of them
+// joins cells o * step, o * step + dil ...; results between two rows are dropped.
+struct PoolImage {
+  int64_t height, width, window, stride, dil, lo;        // of the first step: along columns
+  int64_t cells, step, cell_dil, cell_lo, n;             // of the second one; n: results of a row
+  int64_t pitch;                                         // a multiple of step
+  static constexpr int64_t kRoom = 8192, kSlack = 1024;  // cells of made rows; beyond them
+  static constexpr int64_t kMostRows = 64;               // of a window
+};
+// Rows [begin, end) of results; work has room for made rows and their results.
+using PoolRowsLoop = void (*)(const PoolImage& p, const float* x, int64_t begin, int64_t end, float* work,
+                              float* y);
+struct PoolLoops {
+  PoolRowsLoop max, sum;
+  void (*divide)(float* y, const float* by, int64_t n);
+};
+const PoolLoops& PoolRows();
 
 }  // namespace keel_cpu

@@ -4,6 +4,7 @@
 // see the image are a range, over which a plain loop without bounds checks vectorises.
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/conv/window.h"
@@ -55,6 +56,36 @@ void EachCellOf(const keel_call* call, const Window& w, const int64_t* place, in
   });
 }
 
+// The two steps for a window, if its rows of results are short enough for them.
+std::optional<PoolImage> TwoSteps(const Window& w) {
+  if (w.rank != 2) return {};
+  const int64_t cells = (w.out[1] - 1) * w.stride[1] + w.Reach(1);
+  const PoolImage p = {w.image[0],  w.image[1],  w.window[0],
+                       w.stride[0], w.dil[0],    w.lo[0],
+                       w.window[1], w.stride[1], w.dil[1],
+                       w.lo[1],     w.out[1],    (cells + w.stride[1] - 1) / w.stride[1] * w.stride[1]};
+  const bool fits = p.pitch <= PoolImage::kRoom && w.window[1] * w.dil[1] + 64 <= PoolImage::kSlack &&
+                    w.window[0] <= PoolImage::kMostRows;
+  return fits ? std::optional(p) : std::nullopt;
+}
+// Calls done(first row, rows, y) for groups of rows of results, once they are pooled.
+template <class F>
+void PoolGroups(const keel_call* call, const Window& w, const PoolImage& p, PoolRowsLoop loop, F&& done) {
+  const int64_t rows = w.out[0], together = std::clamp<int64_t>(PoolImage::kRoom / p.pitch, 1, rows);
+  const int64_t groups = (rows + together - 1) / together, images = call->count / (rows * p.n);
+  const int64_t cost = together * p.n * (w.window[0] + w.window[1]);
+  ParallelFor(call, images * groups, cost, [&](int64_t begin, int64_t end) {
+    float work[2 * (PoolImage::kRoom + PoolImage::kSlack)];
+    for (int64_t g = begin; g < end; g++) {
+      const int64_t image = g / groups, first = g % groups * together,
+                    last = std::min(rows, first + together);
+      float* y = Out<float>(call, 0) + (image * rows + first) * p.n;
+      loop(p, In<float>(call, 0) + image * p.height * p.width, first, last, work, y);
+      done(first, last - first, y);
+    }
+  });
+}
+
 template <class V>
 constexpr V kLeast = std::numeric_limits<V>::has_infinity ? -std::numeric_limits<V>::infinity()
                                                           : std::numeric_limits<V>::lowest();
@@ -63,6 +94,11 @@ template <class T>
 keel_rc RunMaxPool(const keel_call* call) {
   using V = Compute<T>;
   const Window& w = State<Pool>(call).w;
+  if constexpr (std::is_same_v<T, float>)
+    if (const auto steps = TwoSteps(w); steps && call->count > 0) {
+      PoolGroups(call, w, *steps, PoolRows().max, [](int64_t, int64_t, float*) {});
+      return Done(call);
+    }
   const int64_t pixels = w.Cells(w.image);
   EachRow(call, w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
     const T* x = In<T>(call, 0) + image * pixels;
@@ -169,12 +205,22 @@ keel_rc RunAvgPool(const keel_call* call) {
   const int64_t n = s.w.out[last], pixels = s.w.Cells(s.w.image);
   std::vector<V> counts(static_cast<size_t>(n));
   for (int64_t o = 0; o < n; o++) counts[static_cast<size_t>(o)] = static_cast<V>(Counted(s, last, o));
+  if constexpr (std::is_same_v<T, float>)
+    if (const auto steps = TwoSteps(s.w); steps && call->count > 0) {
+      std::vector<float> by;  // cells that each result of an image counts
+      for (int64_t r = 0; r < s.w.out[0]; r++)
+        for (const float count : counts) by.push_back(static_cast<float>(Counted(s, 0, r)) * count);
+      PoolGroups(call, s.w, *steps, PoolRows().sum, [&](int64_t first, int64_t rows, float* y) {
+        PoolRows().divide(y, by.data() + first * n, rows * n);
+      });
+      return Done(call);
+    }
   EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
     constexpr int64_t kChunk = 512;  // sums are computed for so many results of the row at once
     const T* x = In<T>(call, 0) + image * pixels;
     T* y = Out<T>(call, 0) + result;
-    int64_t outer = 1;
-    for (int d = 0; d < last; d++) outer *= Counted(s, d, place[d]);
+    int64_t rows = 1;
+    for (int d = 0; d < last; d++) rows *= Counted(s, d, place[d]);
     const V* count = counts.data();
     for (int64_t part = begin; part < end; part += kChunk) {
       const int64_t stop = std::min(end, part + kChunk);
@@ -185,7 +231,7 @@ keel_rc RunAvgPool(const keel_call* call) {
           for (int64_t o = 0; o < m; o++) sums[first - part + o] += Widen(x[at + o * by]);
         });
       });
-      for (int64_t o = part; o < stop; o++) Narrow(sums[o - part] / (static_cast<V>(outer) * count[o]), y[o]);
+      for (int64_t o = part; o < stop; o++) Narrow(sums[o - part] / (static_cast<V>(rows) * count[o]), y[o]);
     }
   });
   return Done(call);

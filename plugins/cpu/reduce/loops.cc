@@ -2,9 +2,11 @@
 #include "plugins/cpu/reduce/loops.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/simd/simd.h"

@@ -97,22 +97,28 @@ class Reducer {
                    });
     op_.finish(acc, 1, n, y_ + line * op_.size);
   }
+  // Several results take turns, so that the operand is read in its own order.
   void Rows() {
+    constexpr int64_t kTogether = 256;
     Walk<1> kept = s_.kept;
     kept.dims[kept.rank] = 1;  // a dummy dim, so that Rows() visits all real dims
     kept.steps[0][kept.rank++] = 0;
     const int64_t n = s_.reduced.Inner(), rows = s_.reduced.Rows();
     ParallelFor(call_, kept.Rows(), s_.count * source_.cost + 4, [&](int64_t begin, int64_t end) {
       Part part(source_);
-      kept.Rows(begin, end, [&](int64_t r, const int64_t* at) {
-        alignas(kAccumulatorSize) char acc[kAccumulatorSize];
-        op_.start(acc, 1);
-        InChunks(call_, 0, rows, n * source_.cost + 2, [&](int64_t first, int64_t last) {
-          s_.reduced.Rows(first, last,
-                          [&](int64_t, const int64_t* in) { Row(&part, at[0] + in[0], n, acc); });
+      alignas(kAccumulatorSize) char acc[kTogether * kAccumulatorSize];
+      for (; begin < end; begin += kTogether) {
+        const int64_t stop = std::min(end, begin + kTogether);
+        op_.start(acc, stop - begin);
+        InChunks(call_, 0, rows, (stop - begin) * (n * source_.cost + 2), [&](int64_t first, int64_t last) {
+          s_.reduced.Rows(first, last, [&](int64_t, const int64_t* in) {
+            kept.Rows(begin, stop, [&](int64_t r, const int64_t* at) {
+              Row(&part, at[0] + in[0], n, acc + (r - begin) * op_.acc_size);
+            });
+          });
         });
-        op_.finish(acc, 1, s_.count, y_ + r * op_.size);
-      });
+        op_.finish(acc, stop - begin, s_.count, y_ + begin * op_.size);
+      }
     });
   }
 

@@ -69,6 +69,10 @@ struct Conv;
 // A 3x3 Winograd convolution (winograd.cc); false: not applicable or not faster.
 bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s);
 
+struct Geometry;
+// A convolution that is a product of plain operands (pointwise.cc); false: not applicable.
+bool EmitPointwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s, const Geometry& g);
+
 // The buffer of the result: that of the operand added in place, if any.
 int OutOf(Builder& b, const Recipe& r, const Attributes& a, const Layout& out);
 
@@ -88,7 +92,6 @@ struct Parts {
 };
 
 // Splits channels-last images by batch and rows. No parts: one primitive is short enough.
-struct Geometry;
 Parts<dnnl::convolution_forward> ConvParts(const Conv& s, const Geometry& g,
                                            const dnnl::convolution_forward::primitive_desc& d,
                                            const Layout& bias, int64_t finer = 1);

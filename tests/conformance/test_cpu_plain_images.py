@@ -1,0 +1,74 @@
+"""Pooling of plain images, and convolutions with a 1x1 window between them, alone on the cpu device: against NumPy in f64, with
+NaN, sizes from 1, any padding and stride, for each class of processor; pooling has the same bits for any number of threads."""
+import keel_abi
+import numpy as np
+from regions import as_call
+from test_cpu_isa import call_in_each_class
+
+# image, window, stride, dilation, padding below and above
+POOLS = [((112, 112), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)), ((28, 28), (2, 2), (2, 2), (1, 1), (0, 0), (0, 0)),
+         ((1, 1), (1, 1), (1, 1), (1, 1), (0, 0), (0, 0)), ((1, 1), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
+         ((7, 33), (2, 3), (1, 1), (1, 1), (0, 1), (1, 0)), ((9, 17), (3, 2), (3, 2), (2, 3), (2, 1), (1, 2)),
+         ((5, 70), (5, 4), (1, 3), (1, 2), (4, 3), (0, 3)), ((6, 6), (2, 2), (4, 5), (1, 1), (0, 0), (0, 0)),
+         ((3, 15), (1, 16), (1, 2), (1, 1), (0, 9), (0, 15)), ((200, 31), (100, 1), (7, 1), (1, 1), (0, 0), (0, 0)),
+         ((2, 9000), (2, 2), (2, 2), (1, 1), (0, 0), (0, 0)), ((40, 300), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1))]
+# images, channels, image, results, with a bias, with relu
+POINTWISE = [(1, 64, (56, 56), 64, 1, 0), (2, 5, (1, 130), 7, 0, 0), (3, 1, (12, 11), 1, 1, 1), (1, 300, (400,), 40, 1, 1),
+             (1, 16, (2, 9, 11), 33, 1, 0), (1, 128, (300, 301), 64, 1, 1), (2, 8, (11, 11), 8, 1, 0)]
+
+
+def cells(x, window, stride, dilation, low, high, fill):
+    """-> [n, c, out..., cells of the window], cells in the padding are `fill`."""
+    n, c, *image = x.shape
+    padded = np.pad(x, [(0, 0), (0, 0), *zip(low, high)], constant_values=fill)
+    out = [(d + a + b - g * (w - 1) - 1) // s + 1 for d, a, b, g, w, s in zip(image, low, high, dilation, window, stride)]
+    seen = [padded[:, :, i * dilation[0]:, j * dilation[1]:][:, :, ::stride[0], ::stride[1]][:, :, :out[0], :out[1]]
+            for i in range(window[0]) for j in range(window[1])]
+    return np.stack(seen, -1)
+
+
+def check_pool(contexts, case):
+    image, window, stride, dilation, low, high = case
+    random = np.random.default_rng(3)
+    x = random.standard_normal((2, 3, *image)).astype(np.float32)
+    attrs = dict(window=window, stride=stride, dil=dilation, lo=low, hi=high)
+    seen = cells(x.astype(np.float64), *case[1:], np.nan)
+    counts = (~np.isnan(seen)).sum(-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        want = {"avg_pool": np.nansum(seen, -1) / counts, "max_pool": np.where(np.isnan(seen), -np.inf, seen).max(-1)}
+    for op in want:
+        got = [np.array(c.apply("cpu", op, x, **attrs)) for c in contexts]
+        np.testing.assert_allclose(got[0], want[op], rtol=2e-6, atol=1e-6, err_msg=f"{op} {case}")
+        for other in got[1:]:
+            np.testing.assert_array_equal(got[0], other)
+    x[random.random(x.shape) < 0.05] = np.nan
+    inside = cells(np.ones_like(x), *case[1:], 0) > 0
+    nan = (np.isnan(cells(x, *case[1:], 0)) & inside).any(-1)
+    np.testing.assert_array_equal(np.isnan(contexts[0].apply("cpu", "max_pool", x, **attrs)), nan, err_msg=str(case))
+
+
+def check_pointwise(contexts, case):
+    n, c, image, o, has_bias, has_relu = case
+    random = np.random.default_rng(5)
+    x, w, shift = (random.standard_normal(s).astype(np.float32) for s in ((n, c, *image), (o, c, *[1] * len(image)), (o, *[1] * len(image))))
+    want = np.einsum("nc...,oc->no...", x.astype(np.float64), w.reshape(o, c)) + (shift if has_bias else 0)
+
+    def build(g, v, w, shift):
+        y = g.node("conv", v, w)
+        y = g.node("add", y, shift) if has_bias else y
+        return g.node("relu", y) if has_relu else y
+    for context in contexts:  # the bits of a region may depend on the threads
+        got = as_call(context, build, [x], [w, shift]).run(x)[0]
+        np.testing.assert_allclose(got, np.maximum(want, 0) if has_relu else want, rtol=1e-5, atol=3e-6 * c**0.5, err_msg=str(case))
+
+
+def check_all():
+    contexts = [keel_abi.Context(threads=n) for n in (1, 2, 5)]
+    for case in POOLS:
+        check_pool(contexts, case)
+    for case in POINTWISE:
+        check_pointwise(contexts, case)
+
+
+def test_in_each_class():
+    call_in_each_class("test_cpu_plain_images", "check_all")
