@@ -1,5 +1,5 @@
-"""Pooling of plain images, and convolutions with a 1x1 window between them, alone on the cpu device: against NumPy in f64, with
-NaN, sizes from 1, any padding and stride, for each class of processor; pooling has the same bits for any number of threads."""
+"""Pooling of plain images, and convolutions with a 1x1 window or of single channels between them, alone on the cpu device: against
+NumPy in f64, with NaN, sizes from 1, any padding and stride, for each class of processor; pooling has the same bits for any number of threads."""
 import keel_abi
 import numpy as np
 from regions import as_call
@@ -15,6 +15,10 @@ POOLS = [((112, 112), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)), ((28, 28), (2, 2)
 # images, channels, image, results, with a bias, with relu
 POINTWISE = [(1, 64, (56, 56), 64, 1, 0), (2, 5, (1, 130), 7, 0, 0), (3, 1, (12, 11), 1, 1, 1), (1, 300, (400,), 40, 1, 1),
              (1, 16, (2, 9, 11), 33, 1, 0), (1, 128, (300, 301), 64, 1, 1), (2, 8, (11, 11), 8, 1, 0)]
+# channels, image, window, stride, dilation, padding below and above, with a bias
+DEPTHWISE = [(3, (56, 56), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1), (2, (57, 33), (3, 3), (2, 2), (1, 1), (1, 0), (0, 1), 1),
+             (4, (5, 18), (5, 5), (1, 1), (1, 1), (2, 2), (2, 2), 0), (1, (40, 41), (5, 5), (2, 1), (1, 2), (0, 3), (2, 0), 1),
+             (2, (3, 35), (3, 3), (3, 2), (1, 2), (1, 4), (2, 1), 0), (2, (9, 17), (3, 3), (1, 1), (3, 1), (3, 0), (3, 1), 1)]
 
 
 def cells(x, window, stride, dilation, low, high, fill):
@@ -62,12 +66,36 @@ def check_pointwise(contexts, case):
         np.testing.assert_allclose(got, np.maximum(want, 0) if has_relu else want, rtol=1e-5, atol=3e-6 * c**0.5, err_msg=str(case))
 
 
+def check_depthwise(contexts, case):
+    c, image, window, stride, dilation, low, high, has_bias = case
+    random = np.random.default_rng(5)
+    x, w, shift = (random.standard_normal(s).astype(np.float32) for s in ((2, c, *image), (c, 1, *window), (c, 1, 1)))
+    x[0, 0, 0, 0] = np.nan
+    seen = cells(x.astype(np.float64), window, stride, dilation, low, high, 0)
+    want = (seen * w.reshape(c, 1, 1, -1)).sum(-1) + (shift if has_bias else 0)
+    attrs = dict(stride=list(stride), dil=list(dilation), lo=list(low), hi=list(high), groups=c)
+
+    def build(g, v, w, shift):
+        y = g.node("conv", v, w, **attrs)
+        return g.node("add", y, shift) if has_bias else y
+    for context in contexts:
+        np.testing.assert_allclose(as_call(context, build, [x], [w, shift]).run(x)[0], want, rtol=1e-5, atol=1e-5, err_msg=str(case))
+    w[0, 0, 0, 0] = np.inf  # padding adds nothing, whatever the weight
+    got = as_call(contexts[0], build, [x], [w, shift]).run(x)[0]
+    with np.errstate(invalid="ignore"):
+        inside = cells(np.ones_like(x), window, stride, dilation, low, high, 0) > 0
+        products = np.where(inside, seen * w.reshape(c, 1, 1, -1), 0).sum(-1) + (shift if has_bias else 0)
+    np.testing.assert_allclose(got, products, rtol=1e-5, atol=1e-5, err_msg=str(case))
+
+
 def check_all():
     contexts = [keel_abi.Context(threads=n) for n in (1, 2, 5)]
     for case in POOLS:
         check_pool(contexts, case)
     for case in POINTWISE:
         check_pointwise(contexts, case)
+    for case in DEPTHWISE:
+        check_depthwise(contexts, case)
 
 
 def test_in_each_class():

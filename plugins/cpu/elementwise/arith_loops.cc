@@ -1,5 +1,8 @@
 // arith_loops.cc: compiles arith_loops.inc per SIMD level and selects one.
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "plugins/cpu/elementwise/binary_loops.h"

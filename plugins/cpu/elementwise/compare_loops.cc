@@ -1,4 +1,5 @@
 // compare_loops.cc: compiles compare_loops.inc per SIMD level and selects one.
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 

@@ -72,6 +72,10 @@ bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attri
 struct Geometry;
 // A convolution that is a product of plain operands (pointwise.cc); false: not applicable.
 bool EmitPointwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s, const Geometry& g);
+// One of each channel alone, on plain images (depthwise.cc); false: not applicable.
+bool EmitDepthwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s);
+// Whether both images have the plain layout, and no other is added to the result.
+bool IsAtBorders(const Builder& b, const BodyNode& node, const Recipe& r);
 
 // The buffer of the result: that of the operand added in place, if any.
 int OutOf(Builder& b, const Recipe& r, const Attributes& a, const Layout& out);

@@ -25,13 +25,6 @@ bool IsPointwise(const Conv& s, const Geometry& g) {
   for (int d = 0; d < s.w.rank; d++) yes &= s.w.window[d] == 1 && s.w.stride[d] == 1;
   return yes;
 }
-// Whether both images have the plain layout, and no other is added to the result.
-bool IsAtBorders(const Builder& b, const BodyNode& node, const Recipe& r) {
-  const BodyValue &x = b.Value(node.in[0]), &y = b.Value(r.out);
-  return x.producer == kNone && !b.Blocked(node.in[0]) && y.result != kNone && y.users.empty() &&
-         std::ranges::all_of(r.post, [](const PostOp& p) { return p.kind == PostOp::kUnary; });
-}
-
 // The bias is a post-op, as oneDNN has no optimised code for one of rows.
 dnnl::primitive_attr AttrOf(const Recipe& r, const Layout& bias) {
   dnnl::post_ops ops;
@@ -62,6 +55,12 @@ std::vector<Piece> Cut(const Conv& s, const Layout& x, const Layout& w, const La
 }
 
 }  // namespace
+
+bool IsAtBorders(const Builder& b, const BodyNode& node, const Recipe& r) {
+  const BodyValue &x = b.Value(node.in[0]), &y = b.Value(r.out);
+  return x.producer == kNone && !b.Blocked(node.in[0]) && y.result != kNone && y.users.empty() &&
+         std::ranges::all_of(r.post, [](const PostOp& p) { return p.kind == PostOp::kUnary; });
+}
 
 bool EmitPointwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s, const Geometry& g) {
   if (b.channels_last || !IsWorthwhile(s) || !IsPointwise(s, g) || !IsAtBorders(b, node, r)) return false;
