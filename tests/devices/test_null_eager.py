@@ -145,14 +145,17 @@ def test_the_first_of_two_errors_counts(null):
 
 def test_an_op_is_submitted_at_once_when_the_host_has_waited_for_all_others(context):
     neg, x = context.bind("null", "neg"), context.array(np.arange(4, dtype=np.float32)).to("null").wait()
-    for _ in range(3):
+    kept = 0
+    for _ in range(10):
         neg.arrays(x)[0].wait()
         with counted("null") as seen:
             neg.arrays(x)
         assert seen == {"launches": 1, "submits": 1}
         with counted("null") as seen:
             neg.arrays(x)
-        assert seen == {"launches": 1}
+        assert seen in ({"launches": 1}, {"launches": 1, "submits": 1})  # on a busy machine the device may be idle by then
+        kept += "submits" not in seen
+    assert kept
 
 
 TWO_DEVICES = """
