@@ -80,3 +80,21 @@ def test_products_of_either_side(side, isa):
     assert done.returncode == 0, done.stderr
     multiplied = "exec,cpu,matmul" in done.stdout or "exec,cpu,inner_product" in done.stdout
     assert side == "" or multiplied == (side == "onednn")
+
+
+FORCED = """
+import sys
+sys.path[:0] = {paths!r}
+import keel_abi, numpy as np
+a, b = np.ones((2, 512), np.float32), np.ones((600, 512), np.float32)
+assert (keel_abi.Context().apply("cpu", "matmul", a, b, tb=True) == 512).all()
+"""
+
+
+@pytest.mark.parametrize("side, multiplied", [("own", False), ("onednn", True), ("", False)])
+def test_a_forced_side_multiplies_a_few_rows_by_a_transposed_matrix(side, multiplied):
+    code = FORCED.format(paths=[str(HERE), str(HERE.parent / "python")])
+    env = os.environ | {"KEEL_CPU_PRODUCTS": side, "ONEDNN_VERBOSE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert ("exec,cpu,matmul" in done.stdout or "exec,cpu,inner_product" in done.stdout) == multiplied

@@ -102,8 +102,8 @@ const std::vector<ProductReason>& ProductReasons() {
 
 size_t ReasonFor(const MatmulShape& s, bool constant) {
   if (s.Work() <= kSmallWork) return kSmall;
-  if (!constant && s.IsDots()) return kDots;
   if (!Forced().empty()) return Forced() == "onednn" ? kForcedOneDnn : kForcedOwn;
+  if (!constant && s.IsDots()) return kDots;
   if (const std::optional<Timing> tuned = Tuned(s, constant))
     return 100 * tuned->own > kWins * tuned->onednn ? kTunedOneDnn : kTunedOwn;
   return kTable + 2 * Nearest(s) + (constant ? 1 : 0);
