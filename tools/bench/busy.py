@@ -32,7 +32,7 @@ import numpy as np  # noqa: E402
 from figures import time_text  # noqa: E402
 from host import host  # noqa: E402
 from models import WORKLOADS  # noqa: E402
-from worker import Worker  # noqa: E402
+from worker import Worker, failure  # noqa: E402
 
 SPAN, MOST = 0.25, 400  # s and runs, of one turn
 BUSY = "while True: pass"
@@ -131,7 +131,7 @@ def serve(connection, side, name, path, inputs, threads):
                 times.append(time.perf_counter() - start)
             connection.send(times)
     except Exception as e:  # the parent reports it
-        connection.send(RuntimeError(f"{side}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
+        connection.send(failure(side, e))
 
 
 @contextlib.contextmanager

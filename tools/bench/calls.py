@@ -25,7 +25,7 @@ import numpy as np  # noqa: E402
 from bench import SPAN, refuse_unknown, rounds_of, row_of, start_sides  # noqa: E402
 from figures import show, summary  # noqa: E402
 from host import host  # noqa: E402
-from worker import Worker  # noqa: E402
+from worker import Worker, failure  # noqa: E402
 
 # name: (title, limit in ms)
 ROWS = {"add": ("add of two f32 scalars, eager", 80e-6),
@@ -121,7 +121,7 @@ def serve(connection, side, name):
             timer.timeit(1)
             connection.send(timer.timeit(runs) / runs)
     except Exception as e:  # the parent reports it
-        connection.send(RuntimeError(f"{side}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
+        connection.send(failure(side, e))
 
 
 def compare(name, args):

@@ -27,7 +27,7 @@ import numpy as np  # noqa: E402
 from bench import rounds_of  # noqa: E402
 from decoder_sides import HEADS, KEPT, MATRICES, SIDES, WIDTH, write_onnx  # noqa: E402
 from figures import interval, time_text  # noqa: E402
-from worker import Worker  # noqa: E402
+from worker import Worker, failure, timed  # noqa: E402
 
 FORMS = {"f32": ("keel", "onnxruntime", "torch"), "bf16": ("keel", "torch"), "q8": ("keel_import", "onnxruntime"),
          "q4": ("keel_import", "onnxruntime"), "q8i": ("keel_import", "onnxruntime"), "q4i": ("keel_import", "onnxruntime")}
@@ -49,12 +49,9 @@ def serve(connection, side, form, path, layers, threads, cpu_time):
         connection.send(np.asarray(run(), np.float32))
         while (runs := connection.recv()) is not None:
             run()
-            start = clock()
-            for _ in range(runs):
-                run()
-            connection.send((clock() - start) / runs)
+            connection.send(timed(run, runs, clock))
     except Exception as e:  # the parent reports it
-        connection.send(RuntimeError(f"{side}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
+        connection.send(failure(side, e))
 
 
 def bandwidth():

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from worker import failure, timed
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "tests" / "python")]
 
@@ -170,9 +171,6 @@ def serve(connection, name, workload, path, threads, device, cpu_time):
                 continue
             if runs > 1:  # warms up threads and caches, and maps memory that the system reclaimed while idle
                 runner.once()
-            start = clock()
-            for _ in range(runs):
-                runner.once()
-            connection.send((clock() - start) / runs)
+            connection.send(timed(runner.once, runs, clock))
     except Exception as e:  # the parent reports it
-        connection.send(RuntimeError(f"{name}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
+        connection.send(failure(name, e))

@@ -29,7 +29,7 @@ from bench import SPAN, rounds_of, row_of, start_sides  # noqa: E402
 from figures import ratio_text, summary, time_text  # noqa: E402
 from forms.train_form import PEERS, WIDTHS, begin  # noqa: E402
 from host import host  # noqa: E402
-from worker import Worker  # noqa: E402
+from worker import Worker, failure  # noqa: E402
 
 # side: (peers that it is compared with, limit in ms)
 GRAPHS, EAGER = ("torch_compiled", "jax", "tensorflow_graph", "tensorflow_xla"), ("torch", "tensorflow")
@@ -95,7 +95,7 @@ def serve(connection, name, data, threads, cpu_time):
             float(loss)
             connection.send((clock() - start) / runs)
     except Exception as e:  # the parent reports it
-        connection.send(RuntimeError(f"{name}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
+        connection.send(failure(name, e))
 
 
 def start(args, folder):

@@ -26,7 +26,7 @@ from bench import Field, refuse_unknown, row_of  # noqa: E402
 from figures import show, summary  # noqa: E402
 from forms.conv_form import SIDES, begin  # noqa: E402
 from host import host  # noqa: E402
-from worker import Worker  # noqa: E402
+from worker import Worker, failure, timed  # noqa: E402
 
 
 def serve(connection, name, batch, threads, device):
@@ -37,12 +37,9 @@ def serve(connection, name, batch, threads, device):
         connection.send([step() for _ in range(5)])
         while (runs := connection.recv()) is not None:
             step()
-            start = time.perf_counter()
-            for _ in range(runs):
-                step()
-            connection.send((time.perf_counter() - start) / runs)
+            connection.send(timed(step, runs, time.perf_counter))
     except Exception as e:  # the parent reports it
-        connection.send(RuntimeError(f"{name}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
+        connection.send(failure(name, e))
 
 
 def main():

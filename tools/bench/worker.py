@@ -3,6 +3,19 @@ import functools
 import multiprocessing
 
 
+def failure(side, error):
+    """The error of a failed side, which Worker.receive raises."""
+    return RuntimeError(f"{side}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+
+
+def timed(once, runs, clock):
+    """Seconds of a run."""
+    start = clock()
+    for _ in range(runs):
+        once()
+    return (clock() - start) / runs
+
+
 class Worker:
     """Runs serve(connection, *arguments), which first sends a message (`first` waits for it), or an exception on failure."""
 

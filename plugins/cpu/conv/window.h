@@ -35,14 +35,6 @@ struct Window {
     *first = std::min(low, out[d]);
     *stop = std::max(*first, std::min(high, out[d]));
   }
-
-  // The same along the last dim; known after Complete.
-  void Positions(int64_t k, int64_t* first, int64_t* stop) const {
-    if (k < kKnown)
-      *first = firsts[k], *stop = stops[k];
-    else
-      Range(rank - 1, k, first, stop);
-  }
 };
 
 // Splits a row-major index into indices of dims.
@@ -101,7 +93,10 @@ void EachCell(const Window& w, const int64_t* place, F&& f) {
     if (!inside) continue;
     for (int64_t i = 0; i < w.window[last]; i++) {
       int64_t first, stop;
-      w.Positions(i, &first, &stop);
+      if (i < Window::kKnown)
+        first = w.firsts[i], stop = w.stops[i];
+      else
+        w.Range(last, i, &first, &stop);
       if (first < stop)
         f(c * w.window[last] + i, row * w.image[last] + w.At(last, first, i), first, stop - first,
           w.stride[last]);

@@ -1,6 +1,7 @@
 // unary_loops.cc: compiles unary_loops.inc per SIMD level and selects one.
 #include "plugins/cpu/elementwise/unary_loops.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

@@ -33,7 +33,7 @@ struct Attention {
   int64_t HeadBytes() const { return in_place ? 0 : Panels(s) * PanelBytes(d) + Panels(e) * PanelBytes(s); }
   int64_t Rows() const { return std::min(kRows, l); }
   int64_t ScoreBytes() const { return Aligned(Rows() * s * multiply->size); }
-  int64_t LaneBytes() const { return ScoreBytes() + Aligned(Rows() * e * multiply->size); }
+  int64_t LaneBytes() const { return ScoreBytes() + (in_place ? Aligned(Rows() * e * multiply->size) : 0); }
 
   static constexpr int64_t kRows = 48;  // rows per block: a multiple of the kernel's rows
 };
@@ -76,7 +76,8 @@ void Scores(const keel_call* call, const Attention& w, int64_t head, const Matri
     w.multiply->multiply(q, panels + p * w.PanelBytes(w.d), w.multiply->panel, rows, w.s, w.d, p, scores);
 }
 
-// y = weights v, for the first `seen` rows of v. The weights' lane has room for the sums behind them.
+// y = weights v, for the first `seen` rows of v. In place, the weights' lane has room for the sums behind
+// them.
 void Mix(const keel_call* call, const Attention& w, int64_t head, char* weights, int64_t rows, int64_t seen,
          char* y) {
   const Matrix p = {weights, w.s, 1};

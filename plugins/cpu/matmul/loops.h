@@ -31,7 +31,7 @@ struct MatmulOp {
                    void* c);
   // Columns of c for a few rows of a, with b read in place: row by row, since panels of b touch a page for
   // each of its rows; or, if b is transposed and rows of a are contiguous, as dot products. step: between the
-  // rows of b in memory. work: m * columns elements of left_size.
+  // rows of b in memory. work: m * columns elements of left_size, for `stream` alone.
   InPlace *stream, *dots;
 };
 struct MatmulTable {

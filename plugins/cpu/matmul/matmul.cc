@@ -112,7 +112,7 @@ keel_rc RunInPlace(const keel_call* call, const OwnMatmul& w, const char* a) {
   const int64_t size = w.op->size, left_size = w.op->left_size, column = s.tb ? s.k : 1,
                 step = s.tb ? s.k : s.n;
   ParallelFor(call, s.Batches() * units, s.m * s.k * kUnit / 16, [&](int64_t begin, int64_t end) {
-    const Bytes work = Allocate(static_cast<size_t>(s.m * most * left_size));
+    const Bytes work = s.tb ? nullptr : Allocate(static_cast<size_t>(s.m * most * left_size));
     for (int64_t u = begin; u < end;) {
       const int64_t batch = u / units, first = u % units * kUnit;
       const int64_t last = std::min({s.n, first + most, first + (end - u) * kUnit});

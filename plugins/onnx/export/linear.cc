@@ -91,10 +91,10 @@ void conv_grad_w(Call& c) {
     if (n == 0) throw Refused{"of results without elements"};
   const auto rank = static_cast<int64_t>(steps.size() + 2);
   const int64_t groups = c.number("groups");
-  const auto swapped = [&](int64_t first, int64_t k) {  // these two dims, of k
-    Ints perm(static_cast<size_t>(k));
+  const auto swapped = [rank] {  // batch and channels
+    Ints perm(static_cast<size_t>(rank));
     std::iota(perm.begin(), perm.end(), 0);
-    std::swap(perm[static_cast<size_t>(first)], perm[static_cast<size_t>(first) + 1]);
+    std::swap(perm[0], perm[1]);
     return NodeAttrs().ints("perm", perm);
   };
   Ints cut, end;
@@ -106,14 +106,14 @@ void conv_grad_w(Call& c) {
     shorter |= rest < 0;
     if (end.back() < 1) throw Refused{"of an image that is all padding"};
   }
-  std::string x = c.in(1), dy = c.add("Transpose", {c.in(0)}, swapped(0, rank));
+  std::string x = c.in(1), dy = c.add("Transpose", {c.in(0)}, swapped());
   if (shorter) {
     Ints axes(steps.size());
     std::iota(axes.begin(), axes.end(), 2);
     x = c.add("Slice", {x, c.ints(Ints(axes.size(), 0)), c.ints(end), c.ints(axes)});
   }
   if (groups == 1) {
-    x = c.add("Transpose", {x}, swapped(0, rank));
+    x = c.add("Transpose", {x}, swapped());
   } else {
     Ints apart = {-1, groups, dims[1]}, joined = {dims[1], -1};
     for (Ints* to : {&apart, &joined}) to->insert(to->end(), end.begin(), end.end());
@@ -130,7 +130,7 @@ void conv_grad_w(Call& c) {
                                   .ints("dilations", stride)
                                   .i("group", groups)
                                   .ints("pads", pads(lo, cut)));
-  c.give("Transpose", {y}, swapped(0, rank));
+  c.give("Transpose", {y}, swapped());
 }
 
 constexpr Row kRows[] = {

@@ -85,9 +85,10 @@ void cast_to_strings(Call& c) {
 
 void cast_from_strings(Call& c, keel_dt to) {
   const Strings x(c, 0);
-  const Data* known = is_float(to) ? c.e.data(*c.value(0).table) : nullptr;
-  if (is_float(to))
+  if (is_float(to)) {
+    const Data* known = c.e.data(*c.value(0).table);
     return c.set(0, x.spread(known ? parsed_constant(c, known, to) : floats_of(c, x.rows()).to(to)).v);
+  }
   if (!is_integer(to)) c.unsupported(cat("strings to ", dtype_name(to)));
   c.set(0, x.spread(parsed(c, x.rows())).to(to).v);
 }

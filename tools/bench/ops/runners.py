@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tests" / "python"), str(Path(__file__).resolve().parent)]
+sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tools" / "bench"), str(Path(__file__).resolve().parent)]
 import programs  # noqa: E402, F401  adds to CASES
 from cases import CASES  # noqa: E402
+from worker import failure, timed  # noqa: E402
 
 
 class Keel:
@@ -92,9 +93,6 @@ def serve(connection, name, threads, device, cpu_time):
                 connection.send(answer())
                 continue
             once()  # warms up threads and caches
-            start = clock()
-            for _ in range(wanted):
-                once()
-            connection.send((clock() - start) / wanted)
+            connection.send(timed(once, wanted, clock))
         except Exception as e:
-            connection.send(RuntimeError(f"{name}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
+            connection.send(failure(name, e))
