@@ -44,8 +44,10 @@ def integers(x, w, **attrs):
     return build, [rng.integers(0, 256, x, np.uint8)]
 
 
-def attention(*shape):
-    return (lambda g, q, k, v: g.node("attention", q, k, v)), [draw(*shape)] * 3
+def attention(*shape, rows=None):
+    """rows: of the queries (default: as many as of the keys)."""
+    kept = draw(*shape)
+    return (lambda g, q, k, v: g.node("attention", q, k, v)), [draw(*shape[:-2], rows or shape[-2], shape[-1]), kept, kept]
 
 
 def one(op, shape, **attrs):
@@ -71,6 +73,8 @@ LONG = {"product": product(False, False, (2500, 2500), (2500, 2500)),
         "a quantised image": integers((1, 128, 500, 500), (128, 128, 3, 3)),
         "training": training((12, 64, 112, 112), 64),
         "attention": attention(1, 12, 2500, 64),
+        "attention of a row": attention(400_000, 64, rows=1),
+        "rows by a transposed matrix": (lambda g, a, b: g.node("matmul", a, b, tb=True), [draw(16, 4096), draw(10_000, 4096)]),
         "softmax": one("softmax", (6000, 10000), axis=1),
         "reduction": one("reduce_max", (20000, 3, 2000), axes=[0]),
         "mean of a map": (lambda g, x: g.node("reduce_mean", g.node("tanh", x), axes=[0]), [draw(60_000_000)]),

@@ -36,6 +36,8 @@ struct Attention {
   int64_t LaneBytes() const { return ScoreBytes() + (in_place ? Aligned(Rows() * e * multiply->size) : 0); }
 
   static constexpr int64_t kRows = 48;  // rows per block: a multiple of the kernel's rows
+  // Products of a head, which takes about a millisecond: only between heads it is seen whether to stop.
+  static constexpr int64_t kMostInPlace = 1 << 23;
 };
 
 void Pack(const keel_call* call, const Attention& w) {
@@ -165,7 +167,8 @@ keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
   w.e = y.shape[y.ndim - 1];
   w.s = v.shape[v.ndim - 2];
   w.d = q.shape[q.ndim - 1];
-  w.in_place = w.multiply->dots != nullptr && AreDots(w.l, w.d);
+  w.in_place = w.multiply->dots != nullptr && AreDots(w.l, w.d) &&
+               w.l * w.s * std::max(w.d, w.e) <= Attention::kMostInPlace;
   w.scale = node.Real("scale");
   if (w.scale == 0) w.scale = 1 / std::sqrt(static_cast<double>(w.d));
   w.causal = node.Flag("causal");
