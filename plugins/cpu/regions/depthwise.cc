@@ -25,6 +25,7 @@ keel_rc RunDepthwise(const keel_call* call) {
   const int64_t cost = s.out_height * s.out_width * cells / 4 + s.height * s.width;
   ParallelFor(call, planes, cost, [&](int64_t begin, int64_t end) {
     const Bytes work = Allocate(static_cast<size_t>(s.Work()) * sizeof(float));
+    std::fill_n(reinterpret_cast<float*>(work.get()), s.Work(), 0.0f);
     for (int64_t p = begin; p < end; p++) {
       const auto c = static_cast<size_t>(p % d.channels);
       d.loop(s, In<float>(call, 0) + p * s.height * s.width,
