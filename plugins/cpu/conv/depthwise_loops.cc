@@ -13,6 +13,6 @@
 
 namespace keel_cpu {
 
-DepthwiseLoop DepthwiseOfChannel() { return *KEEL_PICK(kDepthwise); }
+const DepthwiseLoops& DepthwiseOfChannel() { return *KEEL_PICK(kDepthwise); }
 
 }  // namespace keel_cpu

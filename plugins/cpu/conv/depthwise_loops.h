@@ -16,6 +16,13 @@ struct DepthwiseShape {
 // work: zeros, or work of an earlier image.
 using DepthwiseLoop = void (*)(const DepthwiseShape& s, const float* x, const float* window, float shift,
                                float* work, float* y);
-DepthwiseLoop DepthwiseOfChannel();
+struct DepthwiseLoops {
+  DepthwiseLoop any;
+  // For images of the result's width with padding of one cell before each row, a 3x3 window, stride and
+  // dilation 1; of at most so many columns. Needs no work.
+  DepthwiseLoop narrow;
+  int64_t most_columns;
+};
+const DepthwiseLoops& DepthwiseOfChannel();
 
 }  // namespace keel_cpu

@@ -8,7 +8,7 @@
 namespace keel_cpu {
 namespace {
 
-constexpr int64_t kShort = 16;          // shorter rows take twice the time of oneDNN's convolution
+constexpr int64_t kShort = 16;          // shorter rows take twice oneDNN's time, unless one vector holds them
 constexpr int64_t kMostWork = 1 << 17;  // numbers, so that they stay in the second-level cache
 
 struct Depthwise {
@@ -45,11 +45,17 @@ DepthwiseShape ShapeOf(const Window& w) {
   }
   return s;
 }
+
+bool IsNarrow(const DepthwiseShape& s) {
+  bool simple = s.lo[1] == 1 && s.out_width == s.width && s.width <= DepthwiseOfChannel().most_columns;
+  for (int d = 0; d < 2; d++) simple &= s.window[d] == 3 && s.stride[d] == 1 && s.dil[d] == 1;
+  return simple;
+}
 bool Serves(const Conv& s, const BodyValue& w) {
   return s.w.rank == 2 && s.groups == s.c && s.o == s.c && s.w.stride[1] <= 2 &&
          s.w.window[0] == s.w.window[1] && (s.w.window[0] == 3 || s.w.window[0] == 5) &&
-         s.w.out[1] >= kShort && ShapeOf(s.w).Work() <= kMostWork && w.data != nullptr &&
-         AllFinite(static_cast<const float*>(w.data), w.Count());
+         (s.w.out[1] >= kShort || IsNarrow(ShapeOf(s.w))) && ShapeOf(s.w).Work() <= kMostWork &&
+         w.data != nullptr && AllFinite(static_cast<const float*>(w.data), w.Count());
 }
 
 }  // namespace
@@ -57,7 +63,9 @@ bool Serves(const Conv& s, const BodyValue& w) {
 bool EmitDepthwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s) {
   const BodyValue& w = b.Value(node.in[1]);
   if (b.channels_last || !r.post.empty() || !IsAtBorders(b, node, r) || !Serves(s, w)) return false;
-  Depthwise d = {ShapeOf(s.w), s.c, {}, r.shift, DepthwiseOfChannel()};
+  const DepthwiseShape shape = ShapeOf(s.w);
+  const DepthwiseLoops& loops = DepthwiseOfChannel();
+  Depthwise d = {shape, s.c, {}, r.shift, IsNarrow(shape) ? loops.narrow : loops.any};
   Bytes own;
   const auto* windows = static_cast<const float*>(Scaled(w, r.scale, &own, {s.w.Cells(s.w.window), s.o}));
   d.windows.assign(windows, windows + w.Count());
