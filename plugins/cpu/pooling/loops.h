@@ -46,6 +46,7 @@ using PoolRowsLoop = void (*)(const PoolImage& p, const float* x, int64_t begin,
 struct PoolLoops {
   PoolRowsLoop max, sum;
   void (*divide)(float* y, const float* by, int64_t n);
+  void (*multiply)(float* y, const float* by, int64_t n);
 };
 const PoolLoops& PoolRows();
 

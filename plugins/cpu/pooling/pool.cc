@@ -3,6 +3,7 @@
 // A row of results (along the last image dim) is computed at once: for each window cell the positions that
 // see the image are a range, over which a plain loop without bounds checks vectorises.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -197,6 +198,11 @@ int64_t Counted(const Pool& s, int d, int64_t o) {
   return n;
 }
 
+bool IsPowerOfTwo(float x) {
+  int exponent;
+  return std::frexp(x, &exponent) == 0.5f;
+}
+
 template <class T>
 keel_rc RunAvgPool(const keel_call* call) {
   using V = Compute<T>;
@@ -210,9 +216,11 @@ keel_rc RunAvgPool(const keel_call* call) {
       std::vector<float> by;  // cells that each result of an image counts
       for (int64_t r = 0; r < s.w.out[0]; r++)
         for (const float count : counts) by.push_back(static_cast<float>(Counted(s, 0, r)) * count);
-      PoolGroups(call, s.w, *steps, PoolRows().sum, [&](int64_t first, int64_t rows, float* y) {
-        PoolRows().divide(y, by.data() + first * n, rows * n);
-      });
+      const bool exact = std::ranges::all_of(by, IsPowerOfTwo);  // so are their reciprocals
+      for (float& count : by) count = exact ? 1 / count : count;
+      const auto apply = exact ? PoolRows().multiply : PoolRows().divide;
+      PoolGroups(call, s.w, *steps, PoolRows().sum,
+                 [&](int64_t first, int64_t rows, float* y) { apply(y, by.data() + first * n, rows * n); });
       return Done(call);
     }
   EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
