@@ -14,9 +14,11 @@ POOLS = [((112, 112), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)), ((28, 28), (2, 2)
          ((2, 9000), (2, 2), (2, 2), (1, 1), (0, 0), (0, 0)), ((40, 300), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1)),
          ((9, 35), (2, 2), (2, 2), (1, 1), (0, 0), (0, 0)), ((5, 14), (2, 2), (2, 2), (1, 1), (0, 0), (1, 1)),
          ((4, 31), (2, 2), (2, 2), (1, 1), (0, 0), (0, 1)), ((11, 20), (4, 2), (2, 2), (1, 1), (0, 0), (0, 0))]
-# images, channels, image, results, with a bias, with relu
+# images, channels, image, results, with a bias, with relu, stride if not 1
 POINTWISE = [(1, 64, (56, 56), 64, 1, 0), (2, 5, (1, 130), 7, 0, 0), (3, 1, (12, 11), 1, 1, 1), (1, 300, (400,), 40, 1, 1),
-             (1, 16, (2, 9, 11), 33, 1, 0), (1, 128, (300, 301), 64, 1, 1), (2, 8, (11, 11), 8, 1, 0)]
+             (1, 16, (2, 9, 11), 33, 1, 0), (1, 128, (300, 301), 64, 1, 1), (2, 8, (11, 11), 8, 1, 0),
+             (1, 64, (56, 56), 32, 1, 1, 2, 2), (2, 70, (37, 22), 5, 0, 0, 3, 1), (1, 65, (300,), 9, 1, 0, 2),
+             (2, 64, (9, 11, 13), 3, 0, 1, 1, 2, 3), (1, 64, (500, 2), 7, 1, 0, 2, 5)]
 # channels, image, window, stride, dilation, padding below and above, with a bias
 DEPTHWISE = [(3, (56, 56), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1), (2, (57, 33), (3, 3), (2, 2), (1, 1), (1, 0), (0, 1), 1),
              (4, (5, 18), (5, 5), (1, 1), (1, 1), (2, 2), (2, 2), 0), (1, (40, 41), (5, 5), (2, 1), (1, 2), (0, 3), (2, 0), 1),
@@ -59,13 +61,16 @@ def check_pool(contexts, case):
 
 
 def check_pointwise(contexts, case):
-    n, c, image, o, has_bias, has_relu = case
+    n, c, image, o, has_bias, has_relu, *stride = case
+    stride = stride or [1] * len(image)
     random = np.random.default_rng(5)
     x, w, shift = (random.standard_normal(s).astype(np.float32) for s in ((n, c, *image), (o, c, *[1] * len(image)), (o, *[1] * len(image))))
-    want = np.einsum("nc...,oc->no...", x.astype(np.float64), w.reshape(o, c)) + (shift if has_bias else 0)
+    x[0, 0].flat[0] = np.inf
+    seen = x[(..., *(slice(None, None, step) for step in stride))].astype(np.float64)
+    want = np.einsum("nc...,oc->no...", seen, w.reshape(o, c)) + (shift if has_bias else 0)
 
     def build(g, v, w, shift):
-        y = g.node("conv", v, w)
+        y = g.node("conv", v, w, stride=stride)
         y = g.node("add", y, shift) if has_bias else y
         return g.node("relu", y) if has_relu else y
     for context in contexts:  # the bits of a region may depend on the threads

@@ -1,8 +1,10 @@
 // pointwise.cc: a convolution with a 1x1 window between plain images at the borders of a region: the product
-// of the weights and each image. oneDNN's convolution would change the layout of both images.
+// of the weights and each image, of which a stride first gathers the seen cells. oneDNN's convolution would
+// change the layout of both images.
 #include <algorithm>
 
 #include "plugins/cpu/conv/conv.h"
+#include "plugins/cpu/parallel/parallel.h"
 #include "plugins/cpu/regions/ops.h"
 #include "plugins/cpu/simd/simd.h"
 
@@ -17,14 +19,52 @@ constexpr int64_t kFewPixels = 128;
 constexpr int64_t kFewChannels = 64;
 
 bool IsWorthwhile(const Conv& s) {
-  return s.w.Cells(s.w.image) >= kFewPixels && (SimdLevel() == 2 || s.c >= kFewChannels);
+  return s.w.Cells(s.w.out) >= kFewPixels && (SimdLevel() == 2 || s.c >= kFewChannels);
 }
 
 bool IsPointwise(const Conv& s, const Geometry& g) {
   bool yes = s.groups == 1 && !IsPadded(g);
-  for (int d = 0; d < s.w.rank; d++) yes &= s.w.window[d] == 1 && s.w.stride[d] == 1;
+  for (int d = 0; d < s.w.rank; d++) yes &= s.w.window[d] == 1;
   return yes;
 }
+
+bool HasStride(const Conv& s) {
+  return std::any_of(s.w.stride, s.w.stride + s.w.rank, [](int64_t step) { return step > 1; });
+}
+struct Gathered {
+  Window w;
+  int64_t images;
+};
+// The result's dims are those of the convolution, so only its memory is used.
+keel_rc RunGather(const keel_call* call) {
+  const auto& [w, images] = State<Gathered>(call);
+  const int last = w.rank - 1;
+  const int64_t n = w.out[last], rows = Product(w.out, last), step = w.stride[last];
+  ParallelFor(call, images * rows, n * 2, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; r++) {
+      int64_t place[kMaxImage], row = r / rows;
+      Unravel(r % rows, w.out, last, place);
+      for (int d = 0; d < last; d++) row = row * w.image[d] + place[d] * w.stride[d];
+      const float* x = In<float>(call, 0) + row * w.image[last];
+      float* y = Out<float>(call, 0) + r * n;
+      WithStep(step, [&](auto by) {
+        for (int64_t i = 0; i < n; i++) y[i] = x[i * by];
+      });
+    }
+  });
+  return Done(call);
+}
+// The buffer of the seen cells of each image.
+int GatheredOf(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s, const Layout& x) {
+  const int image = b.BufferIn(node.in[0], b.PlainOf(node.in[0]));
+  if (!HasStride(s)) return image;
+  const int seen = b.Scratch(x.get_size());
+  auto made = std::make_unique<OwnLaunch>();
+  Keep(&made->launch, Gathered{s.w, s.n * s.c}, Guard<RunGather>);
+  b.EmitOwn(std::move(made), {node.in[0]}, {r.out}, {image, seen});
+  return seen;
+}
+
 // The bias is a post-op, as oneDNN has no optimised code for one of rows.
 dnnl::primitive_attr AttrOf(const Recipe& r, const Layout& bias) {
   dnnl::post_ops ops;
@@ -65,7 +105,7 @@ bool IsAtBorders(const Builder& b, const BodyNode& node, const Recipe& r) {
 bool EmitPointwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s, const Geometry& g) {
   if (b.channels_last || !IsWorthwhile(s) || !IsPointwise(s, g) || !IsAtBorders(b, node, r)) return false;
   if (!std::ranges::all_of(r.post, [&](const PostOp& p) { return b.Allows(p); })) return false;
-  const int64_t pixels = s.w.Cells(s.w.image);
+  const int64_t pixels = s.w.Cells(s.w.out);
   const Layout x = Plain({s.n, s.c, pixels}), w = Plain({1, s.o, s.c}), y = Plain({s.n, s.o, pixels});
   const Layout bias = Plain({1, s.o, 1});
   std::vector<Piece> pieces;
@@ -75,7 +115,7 @@ bool EmitPointwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv
   }
   if (pieces.empty()) return false;
   const int weights = Weights(b, node, r, w, w, {s.c, s.o}), shift = BiasOf(b, r);
-  const int in = b.BufferIn(node.in[0], b.PlainOf(node.in[0])), out = b.ResultBuffer(r.out, y);
+  const int in = GatheredOf(b, node, r, s, x), out = b.ResultBuffer(r.out, y);
   for (const Piece& p : pieces) {
     std::vector<Arg> args = {{DNNL_ARG_SRC, w, weights},
                              {DNNL_ARG_WEIGHTS, p.d.weights_desc(), in, p.x_at},
