@@ -1,6 +1,6 @@
 // pointwise.cc: a convolution with a 1x1 window between plain images at the borders of a region: the product
-// of the weights and each image, of which a stride first gathers the seen cells. oneDNN's convolution would
-// change the layout of both images.
+// of the weights and each image, after a stride's cells are gathered. oneDNN's convolution would change the
+// layout of both images.
 #include <algorithm>
 
 #include "plugins/cpu/conv/conv.h"
@@ -35,7 +35,7 @@ struct Gathered {
   Window w;
   int64_t images;
 };
-// The result's dims are those of the convolution, so only its memory is used.
+// The result has the dims of the convolution's, so only its memory is used.
 keel_rc RunGather(const keel_call* call) {
   const auto& [w, images] = State<Gathered>(call);
   const int last = w.rank - 1;
