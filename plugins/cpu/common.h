@@ -8,6 +8,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -202,8 +203,17 @@ constexpr keel_impl Impl(const char* op, const char* name, decltype(keel_impl::p
   return {op, 1, 1, types, name, priority, flags, match, prepare, nullptr};
 }
 
-// Prepares a strided copy of 4-byte elements between two layouts (shape/permute.cc).
-keel_rc KeepLayoutCopy(Dims from, Dims to, keel_launch* launch);
+// Calls f(n), with the usual numbers as compile-time constants, so that loops of so many or with such a step
+// are unrolled and vectorised. Always inlined, so that f is inlined in the loops of a SIMD level, too.
+template <int64_t... kUsual, class F>
+[[gnu::always_inline]] inline void WithUsual(int64_t n, F&& f) {
+  const bool is_usual = ((n == kUsual && (f(std::integral_constant<int64_t, kUsual>()), true)) || ...);
+  if (!is_usual) f(n);
+}
+
+// Prepares a copy of 4-byte elements between two layouts of these dims, given by their strides
+// (shape/permute.cc).
+keel_rc KeepLayoutCopy(Dims dims, Dims from, Dims to, keel_launch* launch);
 
 // Prepares the column sums of an f32 matrix (reduce/reduce.cc).
 keel_rc KeepColumnSums(int64_t rows, int64_t columns, keel_launch* launch);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
 #include "plugins/cpu/common.h"
 
@@ -102,15 +101,6 @@ void EachCell(const Window& w, const int64_t* place, F&& f) {
           w.stride[last]);
     }
   }
-}
-
-// Calls f(step) with common steps as compile-time constants, so that loops over every second element
-// vectorise too.
-template <class F>
-void WithStep(int64_t step, F&& f) {
-  if (step == 1) return f(std::integral_constant<int64_t, 1>());
-  if (step == 2) return f(std::integral_constant<int64_t, 2>());
-  f(step);
 }
 
 }  // namespace keel_cpu

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "plugins/cpu/common.h"
 #include "plugins/cpu/simd/simd.h"
 
 #define KEEL_LOOPS "plugins/cpu/pooling/loops.inc"

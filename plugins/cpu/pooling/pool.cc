@@ -3,7 +3,7 @@
 // A row of results (along the last image dim) is computed at once: for each window cell the positions that
 // see the image are a range, over which a plain loop without bounds checks vectorises.
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <limits>
 #include <optional>
 
@@ -110,7 +110,7 @@ keel_rc RunMaxPool(const keel_call* call) {
     EachCellOf(call, w, place, begin, end, [&](int64_t at, int64_t first, int64_t m, int64_t step) {
       const T* p = x + at;
       T* q = y + first;
-      WithStep(step, [&](auto by) {
+      WithUsual<1, 2>(step, [&](auto by) {
         for (int64_t i = 0; i < m; i++) {
           const V old = Widen(q[i]), now = Widen(p[i * by]);
           Narrow(now > old || now != now ? now : old, q[i]);
@@ -198,10 +198,7 @@ int64_t Counted(const Pool& s, int d, int64_t o) {
   return n;
 }
 
-bool IsPowerOfTwo(float x) {
-  int exponent;
-  return std::frexp(x, &exponent) == 0.5f;
-}
+bool IsPowerOfTwo(float count) { return std::has_single_bit(static_cast<uint64_t>(count)); }
 
 template <class T>
 keel_rc RunAvgPool(const keel_call* call) {
@@ -213,11 +210,15 @@ keel_rc RunAvgPool(const keel_call* call) {
   for (int64_t o = 0; o < n; o++) counts[static_cast<size_t>(o)] = static_cast<V>(Counted(s, last, o));
   if constexpr (std::is_same_v<T, float>)
     if (const auto steps = TwoSteps(s.w); steps && call->count > 0) {
-      std::vector<float> by;  // cells that each result of an image counts
-      for (int64_t r = 0; r < s.w.out[0]; r++)
-        for (const float count : counts) by.push_back(static_cast<float>(Counted(s, 0, r)) * count);
-      const bool exact = std::ranges::all_of(by, IsPowerOfTwo);  // so are their reciprocals
-      for (float& count : by) count = exact ? 1 / count : count;
+      std::vector<float> by;                                   // cells that each result of an image counts
+      bool exact = std::ranges::all_of(counts, IsPowerOfTwo);  // so are the reciprocals
+      for (int64_t r = 0; r < s.w.out[0]; r++) {
+        const auto rows = static_cast<float>(Counted(s, 0, r));
+        exact = exact && IsPowerOfTwo(rows);
+        for (const float count : counts) by.push_back(rows * count);
+      }
+      if (exact)
+        for (float& count : by) count = 1 / count;
       const auto apply = exact ? PoolRows().multiply : PoolRows().divide;
       PoolGroups(call, s.w, *steps, PoolRows().sum,
                  [&](int64_t first, int64_t rows, float* y) { apply(y, by.data() + first * n, rows * n); });
@@ -235,7 +236,7 @@ keel_rc RunAvgPool(const keel_call* call) {
       V sums[kChunk];
       std::fill(sums, sums + (stop - part), V{0});
       EachCellOf(call, s.w, place, part, stop, [&](int64_t at, int64_t first, int64_t m, int64_t step) {
-        WithStep(step, [&](auto by) {
+        WithUsual<1, 2>(step, [&](auto by) {
           for (int64_t o = 0; o < m; o++) sums[first - part + o] += Widen(x[at + o * by]);
         });
       });

@@ -114,7 +114,7 @@ int Builder::BufferIn(uint32_t v, const Layout& layout) {
 }
 void Builder::EmitLayoutCopy(uint32_t v, const Copy& from, const Copy& to) {
   auto own = std::make_unique<OwnLaunch>();
-  KeepLayoutCopy(from.layout.get_strides(), to.layout.get_strides(), &own->launch);
+  KeepLayoutCopy(from.layout.get_dims(), from.layout.get_strides(), to.layout.get_strides(), &own->launch);
   EmitOwn(std::move(own), {v}, {v}, {from.buffer, to.buffer});
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "plugins/cpu/conv/conv.h"
-#include "plugins/cpu/parallel/parallel.h"
 #include "plugins/cpu/regions/ops.h"
 #include "plugins/cpu/simd/simd.h"
 
@@ -31,38 +30,22 @@ bool IsPointwise(const Conv& s, const Geometry& g) {
 bool HasStride(const Conv& s) {
   return std::any_of(s.w.stride, s.w.stride + s.w.rank, [](int64_t step) { return step > 1; });
 }
-struct Gathered {
-  Window w;
-  int64_t images;
-};
-// The result has the dims of the convolution's, so only its memory is used.
-keel_rc RunGather(const keel_call* call) {
-  const auto& [w, images] = State<Gathered>(call);
-  const int last = w.rank - 1;
-  const int64_t n = w.out[last], rows = Product(w.out, last), step = w.stride[last];
-  ParallelFor(call, images * rows, n * 2, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; r++) {
-      int64_t place[kMaxImage], row = r / rows;
-      Unravel(r % rows, w.out, last, place);
-      for (int d = 0; d < last; d++) row = row * w.image[d] + place[d] * w.stride[d];
-      const float* x = In<float>(call, 0) + row * w.image[last];
-      float* y = Out<float>(call, 0) + r * n;
-      WithStep(step, [&](auto by) {
-        for (int64_t i = 0; i < n; i++) y[i] = x[i * by];
-      });
-    }
-  });
-  return Done(call);
-}
 // The buffer of the seen cells of each image.
-int GatheredOf(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s, const Layout& x) {
-  const int image = b.BufferIn(node.in[0], b.PlainOf(node.in[0]));
-  if (!HasStride(s)) return image;
-  const int seen = b.Scratch(x.get_size());
+int SeenCells(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s) {
+  const Layout image = b.PlainOf(node.in[0]);
+  const int in = b.BufferIn(node.in[0], image);
+  if (!HasStride(s)) return in;
+  Dims dims = image.get_dims(), steps = image.get_strides();
+  for (int d = 0; d < s.w.rank; d++) {
+    const auto i = static_cast<size_t>(d + 2);  // after the image and the channel
+    dims[i] = s.w.out[d], steps[i] *= s.w.stride[d];
+  }
+  const Layout seen = Plain(dims);
+  const int out = b.Scratch(seen.get_size());
   auto made = std::make_unique<OwnLaunch>();
-  Keep(&made->launch, Gathered{s.w, s.n * s.c}, Guard<RunGather>);
-  b.EmitOwn(std::move(made), {node.in[0]}, {r.out}, {image, seen});
-  return seen;
+  KeepLayoutCopy(dims, steps, seen.get_strides(), &made->launch);
+  b.EmitOwn(std::move(made), {node.in[0]}, {r.out}, {in, out});
+  return out;
 }
 
 // The bias is a post-op, as oneDNN has no optimised code for one of rows.
@@ -115,7 +98,7 @@ bool EmitPointwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv
   }
   if (pieces.empty()) return false;
   const int weights = Weights(b, node, r, w, w, {s.c, s.o}), shift = BiasOf(b, r);
-  const int in = GatheredOf(b, node, r, s, x), out = b.ResultBuffer(r.out, y);
+  const int in = SeenCells(b, node, r, s), out = b.ResultBuffer(r.out, y);
   for (const Piece& p : pieces) {
     std::vector<Arg> args = {{DNNL_ARG_SRC, w, weights},
                              {DNNL_ARG_WEIGHTS, p.d.weights_desc(), in, p.x_at},

@@ -26,6 +26,10 @@ void CopyRow(const T* x, int64_t sx, T* y, int64_t sy, int64_t n) {
     std::copy(x, x + n, y);
   } else if (sx == 0 && sy == 1) {
     std::fill(y, y + n, *x);
+  } else if (sy == 1) {
+    WithUsual<2>(sx, [&](auto step) {
+      for (int64_t i = 0; i < n; i++) y[i] = x[i * step];
+    });
   } else {
     for (int64_t i = 0; i < n; i++) y[i * sy] = x[i * sx];
   }
@@ -127,14 +131,14 @@ keel_rc RunBroadcastTo(const keel_call* call) {
   return Gathered<T>(call, steps, 0);
 }
 struct Layouts {
-  Dims from, to, order;  // strides; dims in order, outermost in `to` first
+  Dims dims, from, to, order;  // from, to: strides; order: of the dims, outermost in `to` first
 };
 keel_rc RunLayoutCopy(const keel_call* call) {
   const Layouts& s = State<Layouts>(call);
   Walk<2> w;
   for (int64_t d : s.order) {
     const auto i = static_cast<size_t>(d);
-    AppendDim<2>(&w, call->out[0]->shape[d], {s.from[i], s.to[i]});
+    AppendDim<2>(&w, s.dims[i], {s.from[i], s.to[i]});
   }
   Copy(call, w, In<uint32_t>(call, 0), Out<uint32_t>(call, 0));
   return Done(call);
@@ -219,13 +223,14 @@ constexpr keel_impl kImpls[] = {
 
 }  // namespace
 
-keel_rc KeepLayoutCopy(Dims from, Dims to, keel_launch* launch) {
+keel_rc KeepLayoutCopy(Dims dims, Dims from, Dims to, keel_launch* launch) {
   Dims order(to.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return to[static_cast<size_t>(a)] > to[static_cast<size_t>(b)];
   });
-  return Keep(launch, Layouts{std::move(from), std::move(to), std::move(order)}, Guard<RunLayoutCopy>);
+  return Keep(launch, Layouts{std::move(dims), std::move(from), std::move(to), std::move(order)},
+              Guard<RunLayoutCopy>);
 }
 
 Impls PermuteImpls() { return kImpls; }
