@@ -7,6 +7,7 @@
 #include "plugins/cpu/elementwise/binary_loops.h"
 #include "plugins/cpu/elementwise/broadcast.h"
 #include "plugins/cpu/parallel/parallel.h"
+#include "plugins/cpu/parallel/stream.h"
 
 namespace keel_cpu {
 namespace {
@@ -15,6 +16,13 @@ struct Operands {
   const char* a;
   const char* b;
   char* c;
+  bool streams = false;  // c is stored past the caches
+
+  // From an element on, for a loop of this kind.
+  Operands From(int64_t at, const BinaryOp& op, int kind) const {
+    return {kind == 1 ? a : a + at * op.size_in, kind == 2 ? b : b + at * op.size_in, c + at * op.size_out,
+            streams};
+  }
 };
 
 // The smallest index at which any thread's loop failed.
@@ -30,18 +38,30 @@ class Failure {
   std::atomic<int64_t> at_ = kNone;
 };
 
+// n contiguous elements on one thread; the index of the first that fails, or -1.
+int64_t RunPart(const BinaryOp& op, int kind, Operands p, int64_t n) {
+  if (!p.streams) return op.loops[kind](p.a, p.b, p.c, n);
+  int64_t failed = -1;
+  EachTile(p.c, op.size_out, n, [&](int64_t begin, int64_t end, char* to) {
+    const Operands from = p.From(begin, op, kind);
+    const int64_t at = op.loops[kind](from.a, from.b, to, end - begin);
+    if (at >= 0 && failed < 0) failed = begin + at;
+  });
+  return failed;
+}
+
 // n contiguous elements, on several threads if worthwhile.
 int64_t RunFlat(const keel_call* call, const BinaryOp& op, int kind, Operands p, int64_t n) {
   if (n * op.cost < kParallelCost) return op.loops[kind](p.a, p.b, p.c, n);
   Failure failure;
   ParallelFor(call, n, op.cost, [&](int64_t begin, int64_t end) {
-    const char* a = kind == 1 ? p.a : p.a + begin * op.size_in;
-    const char* b = kind == 2 ? p.b : p.b + begin * op.size_in;
-    const int64_t at = op.loops[kind](a, b, p.c + begin * op.size_out, end - begin);
+    const int64_t at = RunPart(op, kind, p.From(begin, op, kind), end - begin);
     if (at >= 0) failure.Note(begin + at);
   });
   return failure.At();
 }
+
+constexpr int64_t kStreamRow = 2048;  // elements; in shorter rows incomplete tiles cost more than they save
 
 int64_t RunBroadcast(const keel_call* call, const BinaryOp& op, Operands p) {
   const Walk<2> walk = Broadcast<2>(call);
@@ -51,9 +71,9 @@ int64_t RunBroadcast(const keel_call* call, const BinaryOp& op, Operands p) {
   Failure failure;
   ParallelFor(call, rows, inner * op.cost + 2, [&](int64_t begin, int64_t end) {
     walk.Rows(begin, end, [&](int64_t row, const int64_t* steps) {
-      const char* a = p.a + steps[0] * op.size_in;
-      const char* b = p.b + steps[1] * op.size_in;
-      const int64_t at = op.loops[kind](a, b, p.c + row * inner * op.size_out, inner);
+      const Operands from = {p.a + steps[0] * op.size_in, p.b + steps[1] * op.size_in,
+                             p.c + row * inner * op.size_out, p.streams && inner >= kStreamRow};
+      const int64_t at = RunPart(op, kind, from, inner);
       if (at >= 0) failure.Note(row * inner + at);
     });
   });
@@ -65,6 +85,7 @@ int KindOf(const keel_call* call) {
 }
 
 __attribute__((noinline)) int64_t RunLong(const keel_call* call, const BinaryOp& op, Operands p) {
+  p.streams = Streams(call, 0, call->count * op.size_out);
   return call->flags & KEEL_CALL_FLAT ? RunFlat(call, op, KindOf(call), p, call->count)
                                       : RunBroadcast(call, op, p);
 }

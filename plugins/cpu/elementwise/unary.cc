@@ -4,6 +4,7 @@
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/elementwise/unary_loops.h"
 #include "plugins/cpu/parallel/parallel.h"
+#include "plugins/cpu/parallel/stream.h"
 
 namespace keel_cpu {
 namespace {
@@ -12,8 +13,13 @@ keel_rc RunUnary(const keel_call* call) {
   const UnaryOp& op = State<UnaryOp>(call);
   const char* x = In<char>(call, 0);
   char* y = Out<char>(call, 0);
-  ParallelFor(call, call->count, op.cost, [&](int64_t begin, int64_t end) {
-    op.loop(x + begin * op.size_in, y + begin * op.size_out, end - begin);
+  const bool streams = Streams(call, 0, call->count * op.size_out);
+  ParallelFor(call, call->count, op.cost, [&](int64_t first, int64_t last) {
+    const auto run = [&](int64_t begin, int64_t end, char* to) {
+      op.loop(x + (first + begin) * op.size_in, to, end - begin);
+    };
+    char* out = y + first * op.size_out;
+    streams ? EachTile(out, op.size_out, last - first, run) : run(0, last - first, out);
   });
   return Done(call);
 }

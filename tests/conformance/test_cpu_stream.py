@@ -1,0 +1,75 @@
+"""Results of the cpu device that are stored past the caches (from 12 MiB on; parallel/stream.h): exactly NumPy's numbers for ragged
+lengths, any alignment of the first element, element sizes, broadcast rows, groups, shared memory, threads and failures."""
+import keel_abi
+import numpy as np
+import pytest
+from regions import as_call, as_nodes
+
+LENGTHS = [3 << 20, (3 << 20) + 1, (3 << 20) + 1237]  # of f32: 12 MiB
+
+
+def values(n, dtype=np.float32, seed=1):
+    return (np.random.default_rng(seed).integers(1, 100, n) if np.dtype(dtype) != bool else np.arange(n) % 3 == 0).astype(dtype)
+
+
+def shifted(x, by):
+    """x in memory that begins `by` bytes after a cache line."""
+    memory = np.zeros(x.nbytes + 128, np.uint8)
+    first = -memory.ctypes.data % 64 + by
+    memory[first:first + x.nbytes] = x.view(np.uint8)
+    return memory[first:first + x.nbytes].view(x.dtype)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_one_op_alone(n, threads):
+    context = keel_abi.Context(threads=threads)
+    a, b, one = values(n), values(n, seed=2), np.float32(3)
+    for op, x, y, want in [("add", a, b, a + b), ("sub", a, one, a - one), ("div", one, b, one / b)]:
+        np.testing.assert_array_equal(context.apply("cpu", op, x, y), want, err_msg=op)
+    np.testing.assert_array_equal(context.apply("cpu", "neg", a), -a)
+    np.testing.assert_array_equal(context.apply("cpu", "less", *(np.resize(v, 4 * n) for v in (a, b))), np.resize(a, 4 * n) < np.resize(b, 4 * n))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.int16, np.int64])
+def test_sizes_of_elements(dtype):
+    n = (13 << 20) // np.dtype(dtype).itemsize + 5
+    a, b = values(n, dtype), values(n, dtype, 2)
+    np.testing.assert_array_equal(keel_abi.Context(threads=2).apply("cpu", "maximum", a, b), np.maximum(a, b))
+
+
+@pytest.mark.parametrize("shapes", [((3, 1 << 20), (1 << 20,)), ((1531, 2055), (2055,)), ((1531, 2055), (1531, 1)), ((40000, 83), (83,)),
+                                    ((1, 150, 2055), (12, 1, 2055))])
+def test_broadcast_rows(shapes):
+    a, b = (values(int(np.prod(s)), seed=len(s)).reshape(s) for s in shapes)
+    np.testing.assert_array_equal(keel_abi.Context(threads=2).apply("cpu", "mul", a, b), a * b)
+
+
+def group(g, x, y):
+    total = g.node("add", x, y)
+    return g.node("mul", g.node("sub", total, g.node("neg", x)), y)
+
+
+@pytest.mark.parametrize("make", [as_call, as_nodes])
+@pytest.mark.parametrize("shape", [((3 << 20) + 77,), (1531, 2055), (70000, 50)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_groups_and_shared_memory(make, shape, threads):
+    x, row = values(int(np.prod(shape))).reshape(shape), values(shape[-1], seed=2)
+    for y in (row, values(x.size, seed=3).reshape(shape)):
+        plan = make(keel_abi.Context(threads=threads), group, [x, y], [], **({"device": "cpu"} if make is as_nodes else {}))
+        for _ in range(2):  # the second run reuses memory
+            np.testing.assert_array_equal(np.array(plan.run(x, y)[0]), ((x + y) + x) * y)
+
+
+@pytest.mark.parametrize("by", [4, 16, 60])
+def test_operands_anywhere(by):
+    x, y = shifted(values(LENGTHS[1]), by), values(LENGTHS[1], seed=2)
+    np.testing.assert_array_equal(keel_abi.Context(threads=2).apply("cpu", "add", x, y), x + y)
+
+
+@pytest.mark.parametrize("at", [0, 255, 1 << 20, LENGTHS[2] - 1])
+def test_failure_names_the_first_element(at):
+    x, y = values(LENGTHS[2], np.int32), values(LENGTHS[2], np.int32, 2)
+    y[[at, LENGTHS[2] - 1]] = 0
+    with pytest.raises(keel_abi.KeelError, match=rf"element {at}\b"):
+        keel_abi.Context(threads=2).apply("cpu", "div", x, y)
