@@ -21,9 +21,20 @@ def case(x, n, blocks, width, bits, zero):
     return [a, w, scale] + [zeros] * zero
 
 
-def wanted(x, w, scale, zero=None, bits=4):
+def rounded_blocks(x, block):
+    """x, each block of it rounded to multiples of a 127th of its largest element."""
+    padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % block)])
+    parts = padded.reshape(*x.shape[:-1], padded.shape[-1] // block, block)
+    step = np.abs(parts).max(-1, keepdims=True, initial=0) / np.float32(127)
+    with np.errstate(invalid="ignore"):
+        return (np.round(parts / np.where(step > 0, step, np.float32(1))) * step).reshape(padded.shape)[..., :x.shape[-1]]
+
+
+def wanted(x, w, scale, zero=None, bits=4, rounded=False):
     """The product, and a bound of its rounding errors."""
     n, blocks, width = w.shape
+    if rounded:
+        x = rounded_blocks(x, width * 8 // bits)
     q = np.stack([(w >> at) & (2**bits - 1) for at in range(0, 8, bits)], -1).reshape(n, blocks, -1).astype(np.float64)
     centre = 2.0**(bits - 1) if zero is None else zero[..., None].astype(np.float64)
     full = ((q - centre) * scale[..., None]).reshape(n, -1)[:, :x.shape[-1]]
@@ -31,38 +42,72 @@ def wanted(x, w, scale, zero=None, bits=4):
     return x.astype(np.float64) @ full.T, np.abs(x).astype(np.float64) @ reach.T
 
 
-def product(inputs, bits, threads=2, device="cpu", constants=True):
+def product(inputs, bits, threads=2, device="cpu", constants=True, rounded=False):
     fed, fixed = (inputs[:1], inputs[1:]) if constants else (inputs, [])
-    plan = as_nodes(keel_abi.Context(threads=threads), lambda g, *xs: g.node("matmul_blocks", *xs, bits=bits), fed, fixed, device=device)
+    plan = as_nodes(keel_abi.Context(threads=threads), lambda g, *xs: g.node("matmul_blocks", *xs, bits=bits, rounded=rounded), fed, fixed, device=device)
     return np.array(plan.run(*fed)[0]), [launch["impl"] for launch in plan.report(*fed)["launches"]]
 
 
-def is_right(got, inputs, bits):
-    want, reach = wanted(*inputs, bits=bits)
+def is_right(got, inputs, bits, rounded=False):
+    want, reach = wanted(*inputs, bits=bits, rounded=rounded)
     return got.shape == want.shape and got.dtype == np.float32 and (np.abs(got - want) <= 3e-6 * reach + 1e-7).all()
 
 
+@pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize("constants", [True, False])
 @pytest.mark.parametrize("zero", [False, True])
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_products(size, bits, zero, constants):
+def test_products(size, bits, zero, constants, rounded):
     inputs = case(*size, bits, zero)
-    got, impls = product(inputs, bits, constants=constants)
-    assert is_right(got, inputs, bits)
-    assert ("weights unpacked in loops" in impls) == (np.prod(size[0][:-1]) <= 16) or got.size == 0
+    got, impls = product(inputs, bits, constants=constants, rounded=rounded)
+    assert is_right(got, inputs, bits, rounded)
+    few, width = np.prod(size[0][:-1]) <= 16, size[3]
+    served = few and (not rounded or (width >= 4 and width & (width - 1) == 0))
+    assert ("weights unpacked in loops" + ", x rounded" * rounded in impls) == served or got.size == 0
 
 
-def test_the_reference_agrees():
+@pytest.mark.parametrize("width", [4, 8, 16, 32, 64, 128, 256])
+@pytest.mark.parametrize("k", [1, 2000, 4096])
+def test_rounded_products_of_blocks_of_each_size(k, width):
+    for bits in (2, 4, 8):
+        for m in (1, 2, 5):
+            inputs = case((m, k), 9, 0, width, bits, m == 2)
+            got, impls = product(inputs, bits, rounded=True)
+            assert is_right(got, inputs, bits, True) and "weights unpacked in loops, x rounded" in impls, (bits, m)
+
+
+def test_rounding_to_even_and_blocks_of_zeros():
+    """Literals: 127 is the largest, so the step is 1."""
+    x = np.zeros((1, 96), np.float32)
+    x[0, :6] = 127, 0.5, 1.5, -2.5, -0.75, 3.25
+    w = np.full((3, 3, 16), 0x99, np.uint8)  # ones
+    got, _ = product([x, w, np.full((3, 3), 2, np.float32)], 4, rounded=True)
+    assert got.tolist() == [[2.0 * (127 + 0 + 2 - 2 - 1 + 3)] * 3]
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_the_reference_agrees(rounded):
     inputs = case((3, 60), 40, 2, 16, 4, True)
-    assert is_right(product(inputs, 4, device="reference")[0], inputs, 4)
+    assert is_right(product(inputs, 4, device="reference", rounded=rounded)[0], inputs, 4, rounded)
 
 
+@pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize("m", [1, 4, 40])
-def test_threads_do_not_change_the_bits(m):
+def test_threads_do_not_change_the_bits(m, rounded):
     inputs = case((m, 4096), 256, 128, 16, 4, False)
-    one, *others = (product(inputs, 4, threads=n)[0] for n in (1, 2, 5))
+    one, *others = (product(inputs, 4, threads=n, rounded=rounded)[0] for n in (1, 2, 5))
     assert all(np.array_equal(one, y) for y in others)
+
+
+@pytest.mark.parametrize("m", [1, 20])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_block_that_is_not_finite_has_no_rounded_values(value, m):
+    inputs = case((m, 64), 5, 2, 16, 4, False)
+    inputs[0][m // 2, 7] = value
+    for device in ("cpu", "reference"):
+        got = product(inputs, 4, device=device, rounded=True)[0]
+        assert np.isnan(got[m // 2]).all() and np.isfinite(np.delete(got, m // 2, 0)).all()
 
 
 def test_infinities_and_nan_reach_their_rows():
@@ -89,5 +134,7 @@ def test_each_class_of_processor():
 def all_products():
     for size in SIZES:
         for bits in (2, 4, 8):
-            inputs = case(*size, bits, True)
-            assert is_right(product(inputs, bits)[0], inputs, bits), (size, bits)
+            for zero in (False, True):
+                inputs = case(*size, bits, zero)
+                for rounded in (False, True):
+                    assert is_right(product(inputs, bits, rounded=rounded)[0], inputs, bits, rounded), (size, bits, zero, rounded)

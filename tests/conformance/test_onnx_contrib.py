@@ -24,7 +24,7 @@ def s8(*shape):
     return RANDOM.integers(-64, 64, shape).astype(np.int8)
 
 
-def n_bits(bits, block, k, n, zeros=None, bias=False, rows=(3,), flat=False):
+def n_bits(bits, block, k, n, zeros=None, bias=False, rows=(3,), flat=False, level=0):
     count = -(-k // block)
     shape = (n * count,) if flat else (n, count)
     scales = (RANDOM.random(shape) * 0.1 + 0.01).astype(F)
@@ -33,7 +33,7 @@ def n_bits(bits, block, k, n, zeros=None, bias=False, rows=(3,), flat=False):
     inputs = [normal(*rows, k), u8(n, count, block * bits // 8), scales, zero, None, normal(n) if bias else None]
     while inputs[-1] is None:
         inputs.pop()
-    return contrib("MatMulNBits", inputs, {"K": k, "N": n, "bits": bits, "block_size": block})
+    return contrib("MatMulNBits", inputs, {"K": k, "N": n, "bits": bits, "block_size": block, "accuracy_level": level})
 
 
 N_BITS = [dict(bits=4, block=32, k=64, n=5), dict(bits=4, block=16, k=48, n=6, zeros="packed"), dict(bits=8, block=32, k=64, n=5),
@@ -50,18 +50,28 @@ def test_matmul_of_few_bits(context, device, options):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("options", [o for o in N_BITS if o["bits"] != 2 and o.get("zeros") != "floats"], ids=str)
+def test_accuracy_level_4_rounds_the_values(context, device, options):
+    """ONNX Runtime does so with weights that the model holds."""
+    model, inputs = weights_held(*n_bits(**options, level=4))
+    assert_similar(onnxruntime_run(model, inputs, optimised=False), run_model(context, device, model, inputs), 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_low_bits_come_first(context, device):
     """Row 0 has the numbers 0 ... 15, zero point 8, scale 0.5: literals, and weights that the model holds."""
     packed = np.array([[[k * 2 | (k * 2 + 1) << 4 for k in range(8)]]], np.uint8)
-    model, inputs = contrib("MatMulNBits", [np.eye(16, dtype=F), packed, np.array([[0.5]], F)], {"K": 16, "N": 1, "bits": 4, "block_size": 16})
-    for value in list(model.graph.input)[1:]:
-        model.graph.initializer.append(tensor(inputs[int(value.name[1:])], value.name))
+    model, inputs = weights_held(*contrib("MatMulNBits", [np.eye(16, dtype=F), packed, np.array([[0.5]], F)],
+                                          {"K": 16, "N": 1, "bits": 4, "block_size": 16}))
+    assert_similar([((np.arange(16, dtype=F) - 8) / 2).reshape(16, 1)], run_model(context, device, model, inputs), 1e-6, 1e-6)
+
+
+def weights_held(model, inputs):
+    """The model with all but its first input as weights."""
+    for value, array in zip(list(model.graph.input)[1:], inputs[1:]):
+        model.graph.initializer.append(numpy_helper.from_array(array, value.name))
         model.graph.input.remove(value)
-    assert_similar([((np.arange(16, dtype=F) - 8) / 2).reshape(16, 1)], run_model(context, device, model, inputs[:1]), 1e-6, 1e-6)
-
-
-def tensor(array, name):
-    return numpy_helper.from_array(array, name)
+    return model, inputs[:1]
 
 
 PRODUCTS = [("DynamicQuantizeMatMul", [normal(3, 8), s8(8, 5), F(0.02)]), ("DynamicQuantizeMatMul", [normal(2, 3, 8), u8(8, 5), F(0.02), np.uint8(120), normal(5)]),
@@ -190,7 +200,7 @@ def test_grouped_attention_with_room_in_its_past(context, device):
     """A past of 6 entries; the sequences use 4 and 2: ONNX Runtime's present has 6, as the total is known."""
     model, inputs = grouped(past=6, counts=[5, 3])
     inputs[6] = np.array(5, I)
-    model.graph.initializer.append(tensor(inputs[6], "x6"))
+    model.graph.initializer.append(numpy_helper.from_array(inputs[6], "x6"))
     model.graph.input.remove(model.graph.input[6])
     inputs.pop(6)
     want, got = onnxruntime_run(model, inputs, optimised=False), run_model(context, device, model, inputs)

@@ -62,3 +62,14 @@ def test_misaligned_views(first):
         return keel.reshape(keel.slice(flat, stop=[first + a.size], start=[first]), list(a.shape))
     got, want = keel.matmul_blocks(view(x), view(w), view(scale), view(zero), bits=4).numpy(), wanted(x, w, scale, zero, 4)
     np.testing.assert_allclose(got.astype(np.float64), want, rtol=0.02, atol=0.02 * abs(want).max())
+
+
+def test_rounded_values_run_as_the_body(fake):
+    """Powers of 2 are multiples of the step, a 127th of 127, so rounding changes nothing."""
+    x, w, scale, zero = drawn(np.float32, (2,), 64, 5, 2, 16)
+    x = np.exp2(np.arange(128) % 7).astype(np.float32).reshape(2, 64)
+    x[:, ::32] = 127
+    before = fake.calls("cuLaunchKernel")
+    got = keel.matmul_blocks(*[keel.array(a) for a in (x, w, scale, zero)], bits=4, rounded=True).numpy()
+    np.testing.assert_allclose(got, wanted(x, w, scale, zero, 4), rtol=1e-4, atol=1e-3)
+    assert fake.calls("cuLaunchKernel") != before + 1

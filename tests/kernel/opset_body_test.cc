@@ -146,6 +146,7 @@ TEST_F(Opset, BodiesHaveTheTypesThatTheirOpsDeclare) {
        {"i8[2, 4, 9]", "u8[6, 2, 3]", "i8[]", "u8[6, 1, 1]"},
        {I("groups", 2), L("stride", {2}), L("dil", {2}), L("lo", {1}), L("hi", {3})}},
       {"matmul_blocks", {"f32[b, 60]", "u8[5, 2, 16]", "f32[5, 2]"}, {}},
+      {"matmul_blocks", {"f32[b, s, 60]", "u8[n, 2, 16]", "f32[n, 2]"}, {B("rounded", true)}},
       {"matmul_blocks", {"f16[b, s, 33]", "u8[n, 3, 16]", "f16[n, 3]", "f16[n, 3]"}, {I("bits", 8)}},
       {"attention", {"f32[b, h, l, 64]", "f32[b, h, s, 64]", "f32[b, h, s, 32]"}, {}},
       {"attention",

@@ -17,8 +17,7 @@ struct BlockMatmul {
   int64_t m = 0, n = 0, k = 0, count = 0, bytes = 0;
   bool has_zero = false;
 
-  int64_t RowBytes() const { return count * bytes; }
-  int64_t Spread() const { return RowBytes() * 8 / kernel->bits; }  // elements of a row of x
+  int64_t RowBytes() const { return kernel->row_bytes(count, bytes); }
   BlockRows Weights(const keel_call* call) const {
     return {In<uint8_t>(call, 1), In<float>(call, 2), has_zero ? In<float>(call, 3) : nullptr, count, bytes};
   }
@@ -27,18 +26,15 @@ struct BlockMatmul {
 keel_rc RunBlocks(const keel_call* call) {
   const BlockMatmul& w = State<BlockMatmul>(call);
   if (call->count == 0) return KEEL_OK;
-  float* x = static_cast<float*>(call->scratch);
-  float* sums = x + w.m * w.Spread();
-  for (int64_t i = 0; i < w.m; i++)
-    w.kernel->spread(In<float>(call, 0) + i * w.k, w.k, w.count, w.bytes, x + i * w.Spread(),
-                     sums + i * w.count);
+  const BlockRows weights = w.Weights(call);
+  const int64_t row = w.RowBytes();
+  char* x = static_cast<char*>(call->scratch);
+  for (int64_t i = 0; i < w.m; i++) w.kernel->spread(In<float>(call, 0) + i * w.k, w.k, weights, x + i * row);
   ParallelFor(call, w.n, w.m * w.k / 8 + 4, [&](int64_t begin, int64_t end) {
-    const BlockRows weights = w.Weights(call);
     for (int64_t j = begin; j < end; j += w.kernel->columns)
       for (int64_t i = 0; i < w.m; i += w.kernel->rows)
-        w.kernel->multiply(x + i * w.Spread(), sums + i * w.count, std::min(w.kernel->rows, w.m - i),
-                           weights.From(j), std::min(w.kernel->columns, end - j),
-                           Out<float>(call, 0) + i * w.n + j, w.n);
+        w.kernel->multiply(x + i * row, row, std::min(w.kernel->rows, w.m - i), weights.From(j),
+                           std::min(w.kernel->columns, end - j), Out<float>(call, 0) + i * w.n + j, w.n);
   });
   return Done(call);
 }
@@ -46,23 +42,29 @@ keel_rc RunBlocks(const keel_call* call) {
 keel_rc PrepareBlocks(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0), packed = node.In(1);
   BlockMatmul w;
-  w.kernel = &BlockLoops(node.Int("bits"));
+  w.kernel = &(node.Flag("rounded") ? RoundedLoops : BlockLoops)(node.Int("bits"));
   w.m = Product(x.shape, x.ndim - 1);
   w.k = x.shape[x.ndim - 1];
   w.n = packed.shape[0], w.count = packed.shape[1], w.bytes = packed.shape[2];
   w.has_zero = node.Has(3);
-  const uint64_t scratch = static_cast<uint64_t>(w.m * (w.Spread() + w.count)) * sizeof(float);
-  return Keep(launch, w, RunBlocks, scratch);
+  return Keep(launch, w, RunBlocks, static_cast<uint64_t>(w.m * w.RowBytes()));
 }
 
-bool Matches(const Node& node) {
+bool IsFew(const Node& node) {
   const keel_tensor x = node.In(0);
   return std::all_of(x.shape, x.shape + x.ndim, [](int64_t d) { return d >= 0; }) &&
          Product(x.shape, x.ndim - 1) <= kFewRows;
 }
+bool Matches(const Node& node) { return !node.Flag("rounded") && IsFew(node); }
+bool MatchesRounded(const Node& node) {
+  const int64_t block = node.In(1).shape[2];
+  return node.Flag("rounded") && IsFew(node) && block >= kLeastBlock && (block & (block - 1)) == 0;
+}
 
-constexpr keel_impl kImpls[] = {Impl("matmul_blocks", "weights unpacked in loops", Prepare<PrepareBlocks>, 0,
-                                     "T=f32", 0, Match<Matches>)};
+constexpr keel_impl kImpls[] = {
+    Impl("matmul_blocks", "weights unpacked in loops", Prepare<PrepareBlocks>, 0, "T=f32", 0, Match<Matches>),
+    Impl("matmul_blocks", "weights unpacked in loops, x rounded", Prepare<PrepareBlocks>, 0, "T=f32", 0,
+         Match<MatchesRounded>)};
 
 }  // namespace
 

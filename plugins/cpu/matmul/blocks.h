@@ -12,24 +12,32 @@ struct BlockRows {
   const float *scale, *zero;  // zero null: 2^(bits - 1)
   int64_t count, bytes;
 
+  int64_t RowBytes() const { return count * bytes; }
   BlockRows From(int64_t row) const {
-    return {w + row * count * bytes, scale + row * count, zero == nullptr ? nullptr : zero + row * count,
-            count, bytes};
+    return {w + row * RowBytes(), scale + row * count, zero == nullptr ? nullptr : zero + row * count, count,
+            bytes};
   }
 };
 
 struct BlockKernel {
   int64_t bits, rows, columns;  // multiply takes up to so many rows of x, and of weights
-  // Distributes k elements of x, padded with zeros, over the streams that multiply reads: stream i has the
-  // elements whose weights are in place i of their bytes. sums: of the elements for each of the `count`
-  // blocks of `block` bytes.
-  void (*spread)(const float* x, int64_t k, int64_t count, int64_t block, float* to, float* sums);
-  // y[r * step + c] = the product of row r of x (8 / bits streams) and row c of the weights.
-  void (*multiply)(const float* x, const float* sums, int64_t rows, const BlockRows& w, int64_t columns,
-                   float* y, int64_t step);
+  // The bytes of a row of x as multiply reads it, for weights of `count` blocks of `block` bytes: a multiple
+  // of 4.
+  int64_t (*row_bytes)(int64_t count, int64_t block);
+  // Writes k elements of x so, for these weights.
+  void (*spread)(const float* x, int64_t k, const BlockRows& w, char* to);
+  // y[r * step + c] = the product of row r of x, the rows `row` bytes apart, and row c of the weights.
+  void (*multiply)(const char* x, int64_t row, int64_t rows, const BlockRows& w, int64_t columns, float* y,
+                   int64_t step);
 };
 
 // The kernels for 2, 4 and 8 bits.
 const BlockKernel& BlockLoops(int64_t bits);
+// With x rounded to 8 bits, for blocks of kLeastBlock bytes or a larger power of 2.
+const BlockKernel& RoundedLoops(int64_t bits);
+inline constexpr int64_t kLeastBlock = 4;
+
+// The place of the kernels for so many bits in a table.
+constexpr int64_t PlaceOf(int64_t bits) { return bits == 2 ? 0 : bits == 4 ? 1 : 2; }
 
 }  // namespace keel_cpu

@@ -11,8 +11,6 @@
 
 namespace keel_cpu {
 
-const BlockKernel& BlockLoops(int64_t bits) {
-  return (*KEEL_PICK(kBlocks))[bits == 2 ? 0 : bits == 4 ? 1 : 2];
-}
+const BlockKernel& BlockLoops(int64_t bits) { return (*KEEL_PICK(kBlocks))[PlaceOf(bits)]; }
 
 }  // namespace keel_cpu

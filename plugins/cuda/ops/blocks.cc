@@ -1,5 +1,5 @@
-// blocks.cc: matmul_blocks of few vectors (kernels/blocks.cu). More of them, and blocks that are no whole
-// words of 16 bytes, run as the catalogue's body, which writes the weights as numbers.
+// blocks.cc: matmul_blocks of few vectors (kernels/blocks.cu). More of them, rounded ones, and blocks that
+// are no whole words of 16 bytes, run as the catalogue's body, which writes the weights as numbers.
 #include <bit>
 
 #include "emit/emit.h"
@@ -21,9 +21,10 @@ void MatmulBlocks(Op& op) {
   p.vectors = product(x.shape, x.shape + x.ndim - 1), p.outs = w.shape[0], p.inner = dim_from_end(x, 1);
   p.blocks = w.shape[1], p.words_of_block = w.shape[2] / kWord, p.words = p.blocks * p.words_of_block;
   p.has_zero = op.n_in > 3 && op.In(3).dtype.bits;
-  if (p.vectors > kMostVectors || w.shape[2] % kWord || !w.shape[2])
-    return op.Fail(KEEL_UNIMPLEMENTED,
-                   "matmul_blocks of many rows, or of blocks that are no multiple of 16 bytes");
+  if (op.Int("rounded") || p.vectors > kMostVectors || w.shape[2] % kWord || !w.shape[2])
+    return op.Fail(
+        KEEL_UNIMPLEMENTED,
+        "matmul_blocks of rounded values, of many rows, or of blocks that are no multiple of 16 bytes");
   const int64_t each = p.vectors == 1 ? 1 : 2;
   const auto words = std::bit_cast<std::array<int64_t, sizeof(Plan) / sizeof(int64_t)>>(p);
   const std::string name = "blocks_" + std::to_string(op.Int("bits")) + "_" + std::to_string(each) + "_";

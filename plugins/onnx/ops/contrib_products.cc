@@ -20,6 +20,8 @@ Term unpacked(const Term& bytes, int64_t bits) {
   return concat(parts, static_cast<int64_t>(bytes.rank())).reshape(to);
 }
 
+constexpr int64_t kEightBits = 4;  // accuracy_level of values that are rounded to 8 bits
+
 struct Blocks {
   int64_t bits, size, n, k, count;  // count: blocks per row
 };
@@ -63,7 +65,8 @@ void matmul_n_bits(Call& c) {
   Ids in = {x.v, blocked(c, 1, {b.n, b.count, b.size * b.bits / 8}).v,
             blocked(c, 2, {b.n, b.count}).to(x.dtype()).v};
   if (c.has(3)) in.push_back(zeros_of(c, b, x.dtype()).v);
-  const Term y(c.e, c.e.op("matmul_blocks", in, Attrs().i("bits", b.bits)));
+  const bool rounded = c.i("accuracy_level", 0) == kEightBits;
+  const Term y(c.e, c.e.op("matmul_blocks", in, Attrs().i("bits", b.bits).flag("rounded", rounded)));
   c.set(0, c.has(5) ? (y + Term(c, 5)).v : y.v);
 }
 
