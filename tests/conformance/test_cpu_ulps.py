@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import cpu_ulps
+import keel_abi
 import numpy as np
 import pytest
-from test_cpu_isa import classes_here
+from test_cpu_isa import call_in_each_class, classes_here
 
 HERE = Path(__file__).resolve().parent
 # Computed with 60 decimal digits.
@@ -48,6 +49,29 @@ def rows(step, *ops, **environment):
 @pytest.mark.parametrize("isa", classes_here())
 def test_errors_in_ulp(isa):
     assert [row[0] for row in rows("4001", KEEL_CPU_ISA=isa)] == list(cpu_ulps.OPS)
+
+
+@pytest.mark.parametrize("isa", classes_here())
+def test_many_numbers_of_gelu(isa):
+    """A table of polynomials may be off in one of its intervals only."""
+    assert [row[0] for row in rows("397", "gelu", KEEL_CPU_ISA=isa)] == ["gelu"]
+
+
+def check_gelu_of_any_length():
+    """The same bits whatever the length; special numbers as the definition has them, in each lane."""
+    context, x = keel_abi.Context(threads=1), np.linspace(-16, 5, 70, dtype=np.float32)
+    want = np.array(context.apply("cpu", "gelu", x))
+    for n in (0, 1, 15, 16, 17, 33):
+        np.testing.assert_array_equal(context.apply("cpu", "gelu", x[-n:] if n else x[:0]), want[-n:] if n else want[:0])
+    special = np.float32([np.nan, np.inf, -np.inf, 0, -0.0, 1e-40, -1e-40, 3e38, -3e38])
+    expected = np.float32([np.nan, np.inf, np.nan, 0, -0.0, 5e-41, -5e-41, 3e38, 0])
+    for i in range(40):
+        mixed = np.insert(x, np.full(9, i), special)
+        np.testing.assert_array_equal(np.array(context.apply("cpu", "gelu", mixed))[i:i + 9], expected)
+
+
+def test_gelu_of_any_length_in_each_class():
+    call_in_each_class("test_cpu_ulps", "check_gelu_of_any_length")
 
 
 @pytest.mark.parametrize("isa", classes_here())
