@@ -44,11 +44,11 @@ def quantised():
                 [integers(m, k, below=256, dtype=np.uint8)],
                 [lambda _: np.float32(0.02), lambda _: np.uint8(128), integers(k, n, below=127, dtype=np.int8),
                  lambda _: np.float32(0.01), lambda _: np.int8(0), lambda _: np.float32(0.9), lambda _: np.uint8(120)])
-    for m in (1, 128):
+    for m, level in ((1, 0), (128, 0), (1, 4), (4, 4), (16, 4), (128, 4)):  # level 4 rounds the values to 8 bits
         blocks = 4096 // 32
-        Program("int4", f"MatMulNBits {m}x4096x4096",
-                one("MatMulNBits", ["x0", "c0", "c1"], "com.microsoft", K=4096, N=4096, bits=4, block_size=32), [normal(m, 4096)],
-                [integers(4096, blocks, 16, below=256, dtype=np.uint8), scaled(0.01, 4096 * blocks)])
+        Program("int4", f"MatMulNBits {m}x4096x4096" + f" level {level}" * (level > 0),
+                one("MatMulNBits", ["x0", "c0", "c1"], "com.microsoft", K=4096, N=4096, bits=4, block_size=32, accuracy_level=level),
+                [normal(m, 4096)], [integers(4096, blocks, 16, below=256, dtype=np.uint8), scaled(0.01, 4096 * blocks)])
 
 
 def counted():
