@@ -44,6 +44,8 @@ int64_t RunPart(const BinaryOp& op, int kind, Operands p, int64_t n) {
   int64_t failed = -1;
   EachTile(p.c, op.size_out, n, [&](int64_t begin, int64_t end, char* to) {
     const Operands from = p.From(begin, op, kind);
+    if (kind != 1) FetchAhead(from.a, (end - begin) * op.size_in);
+    if (kind != 2) FetchAhead(from.b, (end - begin) * op.size_in);
     const int64_t at = op.loops[kind](from.a, from.b, to, end - begin);
     if (at >= 0 && failed < 0) failed = begin + at;
   });

@@ -15,11 +15,13 @@ keel_rc RunUnary(const keel_call* call) {
   char* y = Out<char>(call, 0);
   const bool streams = Streams(call, 0, call->count * op.size_out);
   ParallelFor(call, call->count, op.cost, [&](int64_t first, int64_t last) {
-    const auto run = [&](int64_t begin, int64_t end, char* to) {
-      op.loop(x + (first + begin) * op.size_in, to, end - begin);
-    };
+    const char* from = x + first * op.size_in;
     char* out = y + first * op.size_out;
-    streams ? EachTile(out, op.size_out, last - first, run) : run(0, last - first, out);
+    if (!streams) return op.loop(from, out, last - first);
+    EachTile(out, op.size_out, last - first, [&](int64_t begin, int64_t end, char* to) {
+      FetchAhead(from + begin * op.size_in, (end - begin) * op.size_in);
+      op.loop(from + begin * op.size_in, to, end - begin);
+    });
   });
   return Done(call);
 }

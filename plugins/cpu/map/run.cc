@@ -14,60 +14,30 @@ void RunOne(const MapLayout& l, MapFailure* failure) {
   t.Run(1, 0);
 }
 
-// Results of a tile: stored where they belong, or past the caches.
-class Results {
- public:
-  explicit Results(const MapLayout& l) : l_(l) {}
-  Results(const Results&) = delete;
-  ~Results() {
-    if (l_.streams) StreamFence();
-  }
-  void Run(MapTiles* t, int64_t n, int64_t element) {
-    if (!l_.streams) {
-      t->Results(element);
-      return t->Run(n, element);
-    }
-    t->Results(tiles_, kBytes);
-    t->Run(n, element);
-    for (const uint16_t r : l_.program->results) {
-      const int64_t size = l_.map->sizes[static_cast<size_t>(l_.map->n_in + r)];
-      StreamCopy(Out<char>(l_.call, r) + element * size, tiles_ + r * kBytes, n * size);
-    }
-  }
-  static constexpr int64_t kElements = 256;  // with f32 kStreamTile
-
- private:
-  static constexpr int64_t kBytes = kElements * 8;
-  const MapLayout& l_;
-  alignas(64) char tiles_[kMapResults * kBytes];
-};
-
-int64_t TileOf(const MapLayout& l) { return l.streams ? std::min(l.Tile(), Results::kElements) : l.Tile(); }
-
 void RunFlat(const MapLayout& l, MapFailure* failure) {
-  const int64_t tile = TileOf(l), tiles = (l.count + tile - 1) / tile;
+  const int64_t tile = l.Tile(), tiles = (l.count + tile - 1) / tile;
   ParallelFor(l.call, tiles, std::min(tile, l.count) * l.code->cost, [&](int64_t begin, int64_t end) {
     alignas(64) char temps[kMapTemps * kSlotBytes];
     MapTiles t(l, temps, kSlotBytes, failure);
-    Results results(l);
     for (int64_t i = begin; i < end; i++) {
       const int64_t e = i * tile;
       t.Flat(e);
-      results.Run(&t, std::min(tile, l.count - e), e);
+      t.Results(e);
+      t.Run(std::min(tile, l.count - e), e);
     }
   });
 }
 
 void RunRows(const MapLayout& l, MapFailure* failure) {
-  const int64_t tile = TileOf(l), n = l.RowLength(), parts = (n + tile - 1) / tile;
+  const int64_t tile = l.Tile(), n = l.RowLength(), parts = (n + tile - 1) / tile;
   ParallelFor(l.call, l.count / n * parts, std::min(n, tile) * l.code->cost, [&](int64_t begin, int64_t end) {
     alignas(64) char temps[kMapTemps * kSlotBytes];
     MapTiles t(l, temps, kSlotBytes, failure);
-    Results results(l);
     for (int64_t unit = begin; unit < end; unit++) {
       const int64_t row = unit / parts, e = unit % parts * tile;
       t.Row(row, e);
-      results.Run(&t, std::min(tile, n - e), row * n + e);
+      t.Results(row * n + e);
+      t.Run(std::min(tile, n - e), row * n + e);
     }
   });
 }
@@ -87,19 +57,9 @@ void RunBits(const MapLayout& l, MapFailure* failure) {
   });
 }
 
-// Whether all results are; each row then begins at a cache line.
-bool StreamsAll(const MapLayout& l) {
-  return std::ranges::all_of(l.program->results, [&](uint16_t r) {
-    const int64_t size = l.map->sizes[static_cast<size_t>(l.map->n_in + r)];
-    return Streams(l.call, r, l.count * size) &&
-           (l.way != MapLayout::kRows || l.RowLength() * size % kLine == 0);
-  });
-}
-
 keel_rc RunProgram(const keel_call* call, const Map& map, const MapProgram& program) {
-  MapLayout l(call, &map, &program, *call->out[program.results[0]]);
+  const MapLayout l(call, &map, &program, *call->out[program.results[0]]);
   if (l.count == 0) return KEEL_OK;
-  l.streams = StreamsAll(l);
   MapFailure failure;
   if (l.count == 1)
     RunOne(l, &failure);

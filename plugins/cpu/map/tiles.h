@@ -11,7 +11,6 @@
 
 #include "plugins/cpu/map/map.h"
 #include "plugins/cpu/parallel/parallel.h"
-#include "plugins/cpu/parallel/stream.h"
 
 namespace keel_cpu {
 
@@ -39,8 +38,6 @@ struct MapLayout {
   int rank = 0;  // of the result, after merging dims that all operands traverse alike; 0 when flat
   int64_t dims[KEEL_MAX_RANK];
   int64_t steps[kMapOperands][KEEL_MAX_RANK];
-
-  bool streams = false;  // results are stored past the caches
 
   int64_t Tile() const { return way == kBits ? program->plain.tile : code->tile; }
   int64_t RowLength() const { return dims[rank - 1]; }
@@ -99,10 +96,6 @@ class MapTiles {
       const int slot = l_.map->n_in + r;
       at_[slot] = Out<char>(l_.call, r) + element * l_.map->sizes[static_cast<size_t>(slot)];
     }
-  }
-  // Sets the results to tiles of `bytes` bytes each.
-  void Results(char* tiles, int64_t bytes) {
-    for (const uint16_t r : l_.program->results) at_[l_.map->n_in + r] = tiles + r * bytes;
   }
   void Result(char* to) { at_[l_.map->n_in + l_.program->results[0]] = to; }
   // Runs all steps on n elements; `first` is the index of the first one in the result.
