@@ -1,10 +1,13 @@
 // loops.cc: compiles loops.inc per SIMD level and selects one.
 #include "plugins/cpu/norm/loops.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/parallel/parallel.h"

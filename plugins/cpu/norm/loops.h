@@ -13,9 +13,9 @@ using StopFlagOf = const volatile int32_t*;
 struct NormOp {
   keel_dt dtype;
   uint8_t size;  // bytes per element
-  // y = softmax or log_softmax of x[n]
-  void (*softmax)(const void* x, int64_t n, void* y, StopFlagOf stop);
-  void (*log_softmax)(const void* x, int64_t n, void* y, StopFlagOf stop);
+  // y = softmax or log_softmax of each row of x[rows, n]
+  void (*softmax)(const void* x, int64_t rows, int64_t n, void* y, StopFlagOf stop);
+  void (*log_softmax)(const void* x, int64_t rows, int64_t n, void* y, StopFlagOf stop);
   // the same along the rows of x[n, stride], for the first `columns` columns, at most kColumns
   void (*softmax_columns)(const void* x, int64_t n, int64_t stride, int64_t columns, void* y,
                           StopFlagOf stop);

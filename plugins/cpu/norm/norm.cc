@@ -34,13 +34,13 @@ keel_rc RunSoftmax(const keel_call* call) {
   const char* x = In<char>(call, 0);
   char* y = Out<char>(call, 0);
   ParallelFor(call, outer * chunks, n * std::min(inner, kColumns) * kCost, [&](int64_t begin, int64_t end) {
+    if (inner == 1)
+      return (kLog ? s.op->log_softmax : s.op->softmax)(x + begin * n * size, end - begin, n,
+                                                        y + begin * n * size, call->env->cancelled);
     for (int64_t unit = begin; unit < end; unit++) {
       const int64_t first = unit % chunks * kColumns, at = (unit / chunks * n * inner + first) * size;
-      if (inner == 1)
-        (kLog ? s.op->log_softmax : s.op->softmax)(x + at, n, y + at, call->env->cancelled);
-      else
-        (kLog ? s.op->log_softmax_columns : s.op->softmax_columns)(
-            x + at, n, inner, std::min(kColumns, inner - first), y + at, call->env->cancelled);
+      (kLog ? s.op->log_softmax_columns : s.op->softmax_columns)(
+          x + at, n, inner, std::min(kColumns, inner - first), y + at, call->env->cancelled);
     }
   });
   return Done(call);
