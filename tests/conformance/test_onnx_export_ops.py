@@ -55,6 +55,7 @@ SHAPES = [
         "argsort(abs(x))", "log_sum_exp(x)", "softmax(x){axis=1}", "log_softmax(x)", "matmul(x, x){tb=true}", "matmul(x, x){ta=true}",
         "matmul(cast(x){to=i8}, cast(x){to=i8}){ta=true}", "layer_norm(x, fill(2.0){dims=[4]}, fill(1.0){dims=[4]})",
         "rms_norm(x, fill(2.0){dims=[4]})", "one_hot(cast(x){to=i32}){depth=5}", "one_hot(cast(x){to=i64}){depth=5, axis=1}",
+        "matmul_blocks(x, cast(iota(){dims=[5, 3, 1]}){to=u8}, fill(0.5){dims=[5, 3]}){rounded=true}",
         "attention(x, x, x){causal=true}", "cross_entropy(x, fill(2){dims=[2, 3]})",
     )
 ] + [
