@@ -69,7 +69,10 @@ def test_recurrent_cells(context, device, op, options):
 
 EQUATIONS = [("ij,jk->ik", [(2, 3), (3, 4)]), ("bij,bjk,bkl->bil", [(2, 3, 4), (2, 4, 5), (2, 5, 2)]), ("ii->i", [(4, 4)]),
              ("ii", [(3, 3)]), ("...ij,...jk->...ik", [(2, 1, 3, 4), (5, 4, 2)]), ("i,j->ji", [(2,), (3,)]), ("ij->", [(2, 3)]),
-             ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]), ("ij,kj", [(2, 3), (4, 3)]), ("aij,ai->aj", [(2, 3, 4), (2, 3)])]
+             ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]), ("ij,kj", [(2, 3), (4, 3)]), ("aij,ai->aj", [(2, 3, 4), (2, 3)]),
+             ("ij,jk,kl->il", [(5, 6), (6, 7), (7, 1)]), ("i,ij,j,jk,k->", [(3,), (3, 4), (4,), (4, 5), (5,)]), ("i,j,k->kij", [(2,), (3,), (4,)]),
+             ("ab,bc,cd,de,ea->bd", [(2, 9), (9, 2), (2, 8), (8, 3), (3, 2)]), ("ij,jk->ik", [(0, 3), (3, 2)]),
+             (",".join("abcdefghijkl") + "->ca", [(2,)] * 12), ("...i,i...,...->i...", [(2, 3), (3, 2), (2,)])]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -78,6 +81,16 @@ def test_einsum(context, device, equation, shapes):
     operands = [normal(*shape) for shape in shapes]
     model, inputs = model_of("Einsum", operands, 12, {"equation": equation})
     assert_similar([np.asarray(np.einsum(equation, *operands))], run_model(context, device, model, inputs), 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("equation, shapes, most", [("ij,jk,kl->il", [(64, 64), (64, 64), (64, 1)], 64), ("ij,jk,kl->il", [(1, 64), (64, 64), (64, 64)], 64),
+                                                    ("ij,kl,jk->il", [(64, 64), (64, 1), (64, 64)], 64)])
+def test_einsum_takes_the_order_of_the_fewest_multiplications(context, tmp_path, equation, shapes, most):
+    model, inputs = model_of("Einsum", [normal(*shape) for shape in shapes], 12, {"equation": equation})
+    onnx.save(model, tmp_path / "m.onnx")
+    report = context.import_file(tmp_path / "m.onnx").session("reference").prepare().report(*inputs)
+    assert 0 < report["unshared_bytes"] <= most * 4
+
 
 
 IMAGE = normal(2, 3, 5, 6)

@@ -1,9 +1,12 @@
-// einsum.cc: Einsum as transposes, sums and matrix products of two operands at a time, from the left.
+// einsum.cc: Einsum as transposes, sums and matrix products of two operands at a time (einsum_order.h).
 //
 // A Factor is an operand with one label per dim. Labels of an ellipsis are numbered from the right, so that
 // they broadcast; a dim of 1 that broadcasts loses its label.
 #include <algorithm>
+#include <bit>
+#include <functional>
 
+#include "plugins/onnx/ops/einsum_order.h"
 #include "plugins/onnx/ops/term.h"
 
 namespace onnx_import {
@@ -158,6 +161,35 @@ std::string implied_result(const std::vector<Factor>& factors, size_t dots) {
   return once;
 }
 
+EinsumOrder order_of(const std::vector<Factor>& factors, const std::string& result) {
+  std::vector<std::string> terms;
+  for (const Factor& f : factors) terms.push_back(f.labels);
+  return EinsumOrder(terms, result, [&](char label) {
+    constexpr double kUnknown = 128;  // for a size that is known at run time only
+    const auto f =
+        std::find_if(factors.begin(), factors.end(), [=](const Factor& x) { return x.has(label); });
+    return KEEL_DIM_IS_HANDLE(f->size(label)) ? kUnknown : static_cast<double>(f->size(label));
+  });
+}
+
+// Whether a product of a and b reads a without a transpose.
+bool ends_shared(const Factor& a, const Factor& b) { return !a.labels.empty() && b.has(a.labels.back()); }
+
+Factor joined(Call& c, const std::vector<Factor>& factors, const EinsumOrder& order) {
+  const std::function<Factor(uint64_t)> join = [&](uint64_t set) {
+    if (std::has_single_bit(set)) {
+      Factor f = factors[static_cast<size_t>(std::countr_zero(set))];
+      sum_unused(f, order.kept(set));
+      return f;
+    }
+    const uint64_t part = order.first_part(set);
+    const Factor a = join(part), b = join(set ^ part);
+    const bool turned = ends_shared(b, a) && !ends_shared(a, b);
+    return turned ? contracted(c, b, a, order.kept(set)) : contracted(c, a, b, order.kept(set));
+  };
+  return join(order.all());
+}
+
 void einsum(Call& c) {
   const Equation q = parsed(c.s("equation", ""));
   if (q.terms.size() != c.n_in())
@@ -181,18 +213,7 @@ void einsum(Call& c) {
     if (result.find(result[i], i + 1) != std::string::npos ||
         std::none_of(factors.begin(), factors.end(), [&](const Factor& f) { return f.has(result[i]); }))
       c.invalid(cat("label '", result.substr(i, 1), "' of the result must occur once there, and in a term"));
-  Factor sum = factors[0];
-  for (size_t i = 1; i <= factors.size(); i++) {
-    std::string kept = result;
-    for (size_t k = i; k < factors.size(); k++) kept += factors[k].labels;
-    sum_unused(sum, kept);
-    if (i == factors.size()) break;
-    std::string later = result;
-    for (size_t k = i + 1; k < factors.size(); k++) later += factors[k].labels;
-    sum_unused(factors[i], later + sum.labels);
-    sum = contracted(c, sum, factors[i], later);
-  }
-  c.set(0, ordered(sum, result).v);
+  c.set(0, ordered(joined(c, factors, order_of(factors, result)), result).v);
 }
 
 constexpr Rule kRules[] = {{"Einsum", 12, einsum, "equation"}};

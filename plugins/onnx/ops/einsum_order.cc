@@ -1,0 +1,57 @@
+// einsum_order.cc: see einsum_order.h. A set's cheapest order follows from those of its parts.
+#include "plugins/onnx/ops/einsum_order.h"
+
+#include <bit>
+#include <utility>
+
+namespace onnx_import {
+
+EinsumOrder::EinsumOrder(std::vector<std::string> terms, std::string result,
+                         const std::function<double(char)>& size)
+    : terms_(std::move(terms)), result_(std::move(result)) {
+  if (terms_.size() > kMost) return;
+  std::vector<double> cost(all() + 1, 0.0);
+  parts_.resize(all() + 1);
+  for (uint64_t set = 1; set <= all(); set++) {
+    if (std::has_single_bit(set)) continue;
+    const auto total = [&](uint64_t part) {
+      return cost[part] + cost[set ^ part] + join(part, set ^ part, size);
+    };
+    parts_[set] = set ^ std::bit_floor(set);  // of equal orders that from the left
+    double least = total(parts_[set]);
+    const uint64_t lowest = set & (~set + 1), others = set ^ lowest;
+    for (uint64_t more = (others - 1) & others;; more = (more - 1) & others) {
+      if (const double now = total(lowest | more); now < least) least = now, parts_[set] = lowest | more;
+      if (more == 0) break;
+    }
+    cost[set] = least;
+  }
+}
+
+uint64_t EinsumOrder::first_part(uint64_t set) const {
+  return parts_.empty() ? set ^ std::bit_floor(set) : parts_[set];
+}
+
+std::string EinsumOrder::kept(uint64_t set) const {
+  std::string needed = result_, labels;
+  for (size_t i = 0; i < terms_.size(); i++)
+    if ((set >> i & 1) == 0) needed += terms_[i];
+  for (size_t i = 0; i < terms_.size(); i++) {
+    if ((set >> i & 1) == 0) continue;
+    for (const char label : terms_[i])
+      if (needed.find(label) != std::string::npos && labels.find(label) == std::string::npos) labels += label;
+  }
+  return labels;
+}
+
+// Multiplications of joining two sets.
+double EinsumOrder::join(uint64_t a, uint64_t b, const std::function<double(char)>& size) const {
+  const std::string left = kept(a);
+  double n = 1;
+  for (const char label : left) n *= size(label);
+  for (const char label : kept(b))
+    if (left.find(label) == std::string::npos) n *= size(label);
+  return n;
+}
+
+}  // namespace onnx_import

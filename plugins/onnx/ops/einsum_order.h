@@ -1,0 +1,31 @@
+// einsum_order.h: the order in which Einsum joins its operands, two at a time: the one with the fewest
+// multiplications of all orders.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace onnx_import {
+
+// A set of operands is a mask, a bit for each.
+class EinsumOrder {
+ public:
+  // terms: the labels of each operand. More than kMost operands are joined from the left.
+  EinsumOrder(std::vector<std::string> terms, std::string result, const std::function<double(char)>& size);
+  static constexpr size_t kMost = 10;
+
+  uint64_t all() const { return (uint64_t{1} << terms_.size()) - 1; }
+  // The first of the two parts that are joined last in a set of at least two.
+  uint64_t first_part(uint64_t set) const;
+  // The labels of a set that the result or another operand needs.
+  std::string kept(uint64_t set) const;
+
+ private:
+  double join(uint64_t a, uint64_t b, const std::function<double(char)>& size) const;
+  std::vector<std::string> terms_;
+  std::string result_;
+  std::vector<uint64_t> parts_;  // by set; empty: from the left
+};
+
+}  // namespace onnx_import
