@@ -46,7 +46,7 @@ inline void StreamFence() {
 #endif
 }
 
-// Fetches what the tile after the next one reads, if this one reads `bytes` at `from`: 0.75 of the time,
+// Fetches the operand of the tile after the next one; this one is `bytes` at `from`: 0.75 of the time,
 // since the hardware stops at pages. Memory past the end of an array is not touched.
 inline void FetchAhead(const char* from, int64_t bytes) {
   for (int64_t i = 2 * bytes; i < 3 * bytes; i += kLine) __builtin_prefetch(from + i);

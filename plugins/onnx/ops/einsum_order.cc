@@ -1,4 +1,4 @@
-// einsum_order.cc: see einsum_order.h. A set's cheapest order follows from those of its parts.
+// einsum_order.cc: see einsum_order.h. A set's cheapest order joins two parts, each in its cheapest order.
 #include "plugins/onnx/ops/einsum_order.h"
 
 #include <bit>

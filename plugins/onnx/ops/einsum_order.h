@@ -1,5 +1,5 @@
-// einsum_order.h: the order in which Einsum joins its operands, two at a time: the one with the fewest
-// multiplications of all orders.
+// einsum_order.h: Einsum joins its operands two at a time, in the order with the fewest
+// multiplications.
 #pragma once
 #include <cstdint>
 #include <functional>
