@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
+#include <limits>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -23,21 +25,65 @@ bool Before(T a, T b) {
 
 // For small k: most elements do not precede the last of the best found so far.
 constexpr int64_t kFewest = 16;
+
+// k elements or more are this one, or before it: the k-th of the best in each of kFewest interleaved parts of
+// the first elements. It is not NaN.
+template <bool kMax, class T>
+Compute<T> BoundOf(const T* x, int64_t n, int64_t k) {
+  using C = Compute<T>;
+  using Limits = std::numeric_limits<C>;
+  constexpr int64_t kSeen = 1 << 14;
+  constexpr C kMost = Limits::has_infinity ? Limits::infinity() : Limits::max(),
+              kLeast = Limits::has_infinity ? static_cast<C>(-Limits::infinity()) : Limits::lowest();
+  typedef C V __attribute__((vector_size(16)));  // GCC would take a loop over so few lanes apart
+  constexpr int kVectors = kFewest * static_cast<int>(sizeof(C)) / 16;
+  V lanes[kVectors];
+  for (V& lane : lanes) lane = V{} + (kMax ? kLeast : kMost);
+  for (int64_t i = 0, end = std::min(n, kSeen) / kFewest; i < end; i++) {
+    C now[kFewest];
+    V next[kVectors];
+    for (int64_t l = 0; l < kFewest; l++) now[l] = Widen(x[i * kFewest + l]);
+    std::memcpy(next, now, sizeof next);
+    for (int v = 0; v < kVectors; v++)
+      lanes[v] = (kMax ? next[v] > lanes[v] : next[v] < lanes[v]) ? next[v] : lanes[v];
+  }
+  C best[kFewest];
+  std::memcpy(best, lanes, sizeof best);
+  std::nth_element(best, best + k - 1, best + kFewest, [](C a, C b) { return kMax ? b < a : a < b; });
+  return best[k - 1];
+}
+// Whether an element of x is NaN, before `limit`, or equal to it if equal ones count.
+template <bool kMax, bool kEqual, class T>
+bool AnyBefore(const T* x, int64_t n, Compute<T> limit) {
+  int any = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const Compute<T> now = Widen(x[i]);
+    any |= kEqual ? !(kMax ? now < limit : now > limit) : !(kMax ? now <= limit : now >= limit);
+  }
+  return any != 0;
+}
 template <bool kMax, class T>
 void Insert(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
+  constexpr int64_t kBlock = 32;
   Compute<T> best[kFewest];
-  Compute<T> worst = {};
+  Compute<T> limit = BoundOf<kMax>(x, n, k);  // then the last of the best, once there are k
   int64_t have = 0;
+  const auto take = [&](int64_t i) {
+    const Compute<T> now = Widen(x[i]);
+    if (have == k ? !Before<kMax>(now, limit) : Before<kMax>(limit, now)) return;
+    int64_t at = have < k ? have++ : k - 1;
+    for (; at > 0 && Before<kMax>(now, best[at - 1]); at--)
+      best[at] = best[at - 1], places[at] = places[at - 1];
+    best[at] = now;
+    places[at] = i;
+    if (have == k) limit = best[k - 1];
+  };
   const bool all = InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) {
-      const Compute<T> now = Widen(x[i]);
-      if (have == k && ((kMax ? now <= worst : now >= worst) || !Before<kMax>(now, worst))) continue;
-      int64_t at = have < k ? have++ : k - 1;
-      for (; at > 0 && Before<kMax>(now, best[at - 1]); at--)
-        best[at] = best[at - 1], places[at] = places[at - 1];
-      best[at] = now;
-      places[at] = i;
-      worst = best[have - 1];
+    for (; begin < end; begin += kBlock) {
+      const int64_t m = std::min(kBlock, end - begin);
+      if (have == k ? AnyBefore<kMax, false>(x + begin, m, limit)
+                    : AnyBefore<kMax, true>(x + begin, m, limit))
+        for (int64_t i = begin; i < begin + m; i++) take(i);
     }
   });
   for (int64_t i = 0; all && i < k; i++) values[i] = x[places[i]];
