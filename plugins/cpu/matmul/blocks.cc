@@ -1,6 +1,6 @@
-// blocks.cc: matmul_blocks of a few rows: the weights stay packed, and are unpacked as they are multiplied.
-// For more rows the op's body is faster, whose weights are unpacked once, while planning, and take up to 16
-// times the memory.
+// blocks.cc: matmul_blocks: the weights stay packed, and are unpacked as they are multiplied. For many rows,
+// unless they are rounded, the op's body is faster, whose weights are unpacked once, while planning, and take
+// up to 16 times the memory.
 #include "plugins/cpu/matmul/blocks.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace keel_cpu {
 namespace {
 
-constexpr int64_t kFewRows = 16;  // at 4096 x 4096 and one thread, both ways take about the same time
+constexpr int64_t kGroup = 32;  // rows of x that are multiplied by a tile of weights before the next one
 
 struct BlockMatmul {
   const BlockKernel* kernel = nullptr;
@@ -23,26 +23,46 @@ struct BlockMatmul {
   }
 };
 
+void Spread(const keel_call* call, const BlockMatmul& w, char* x) {
+  const BlockRows weights = w.Weights(call);
+  const int64_t row = w.RowBytes();
+  ParallelFor(call, w.m, w.k, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++)
+      w.kernel->spread(In<float>(call, 0) + i * w.k, w.k, weights, x + i * row);
+  });
+}
+
+// A group of rows of x by a tile of weights.
+void Multiply(const keel_call* call, const BlockMatmul& w, const char* x, int64_t group, int64_t tile) {
+  const int64_t row = w.RowBytes(), last = std::min(w.m, (group + 1) * kGroup);
+  const int64_t j = tile * w.kernel->columns, columns = std::min(w.kernel->columns, w.n - j);
+  const BlockRows weights = w.Weights(call).From(j);
+  for (int64_t i = group * kGroup; i < last; i += w.kernel->rows)
+    w.kernel->multiply(x + i * row, row, std::min(w.kernel->rows, last - i), weights, columns,
+                       Out<float>(call, 0) + i * w.n + j, w.n);
+}
+
 keel_rc RunBlocks(const keel_call* call) {
   const BlockMatmul& w = State<BlockMatmul>(call);
   if (call->count == 0) return KEEL_OK;
-  const BlockRows weights = w.Weights(call);
-  const int64_t row = w.RowBytes();
   char* x = static_cast<char*>(call->scratch);
-  for (int64_t i = 0; i < w.m; i++) w.kernel->spread(In<float>(call, 0) + i * w.k, w.k, weights, x + i * row);
-  ParallelFor(call, w.n, w.m * w.k / 8 + 4, [&](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end; j += w.kernel->columns)
-      for (int64_t i = 0; i < w.m; i += w.kernel->rows)
-        w.kernel->multiply(x + i * row, row, std::min(w.kernel->rows, w.m - i), weights.From(j),
-                           std::min(w.kernel->columns, end - j), Out<float>(call, 0) + i * w.n + j, w.n);
-  });
+  Spread(call, w, x);
+  const int64_t tiles = (w.n + w.kernel->columns - 1) / w.kernel->columns;
+  ParallelFor(call, (w.m + kGroup - 1) / kGroup * tiles,
+              std::min(w.m, kGroup) * w.k * w.kernel->columns / 8 + 4, [&](int64_t begin, int64_t end) {
+                for (int64_t u = begin; u < end; u++) Multiply(call, w, x, u / tiles, u % tiles);
+              });
   return Done(call);
+}
+
+const BlockKernel& KernelOf(const Node& node) {
+  return (node.Flag("rounded") ? RoundedLoops : BlockLoops)(node.Int("bits"));
 }
 
 keel_rc PrepareBlocks(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0), packed = node.In(1);
   BlockMatmul w;
-  w.kernel = &(node.Flag("rounded") ? RoundedLoops : BlockLoops)(node.Int("bits"));
+  w.kernel = &KernelOf(node);
   w.m = Product(x.shape, x.ndim - 1);
   w.k = x.shape[x.ndim - 1];
   w.n = packed.shape[0], w.count = packed.shape[1], w.bytes = packed.shape[2];
@@ -53,7 +73,7 @@ keel_rc PrepareBlocks(const Node& node, keel_launch* launch) {
 bool IsFew(const Node& node) {
   const keel_tensor x = node.In(0);
   return std::all_of(x.shape, x.shape + x.ndim, [](int64_t d) { return d >= 0; }) &&
-         Product(x.shape, x.ndim - 1) <= kFewRows;
+         Product(x.shape, x.ndim - 1) <= KernelOf(node).most_rows;
 }
 bool Matches(const Node& node) { return !node.Flag("rounded") && IsFew(node); }
 bool MatchesRounded(const Node& node) {

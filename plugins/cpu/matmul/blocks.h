@@ -21,6 +21,7 @@ struct BlockRows {
 
 struct BlockKernel {
   int64_t bits, rows, columns;  // multiply takes up to so many rows of x, and of weights
+  int64_t most_rows;            // of x, for more of them the op's body is faster
   // The bytes of a row of x as multiply reads it, for weights of `count` blocks of `block` bytes: a multiple
   // of 4.
   int64_t (*row_bytes)(int64_t count, int64_t block);
@@ -30,6 +31,8 @@ struct BlockKernel {
   void (*multiply)(const char* x, int64_t row, int64_t rows, const BlockRows& w, int64_t columns, float* y,
                    int64_t step);
 };
+
+inline constexpr int64_t kFewRows = 16;  // at 4096 x 4096 and one thread, both ways take about the same time
 
 // The kernels for 2, 4 and 8 bits.
 const BlockKernel& BlockLoops(int64_t bits);
