@@ -175,13 +175,36 @@ struct Pad {
   Dims lo, gap;
 };
 template <class T>
+void Fill(const keel_call* call, T* y, int64_t n, T v) {
+  ParallelFor(call, n, 1, [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, v); });
+}
+// Copies rows along a walk whose second operand is the result, and fills what is before, between and after
+// them, so that each element is written once.
+template <class T>
+void CopyAndFill(const keel_call* call, const Walk<2>& w, const T* x, T* y, int64_t base, T v) {
+  const int64_t n = w.Inner(), sx = w.InnerStep(0), sy = w.InnerStep(1), span = (n - 1) * sy + 1;
+  int64_t end_of_all = base + span;
+  for (int d = 0; d < w.rank - 1; d++) end_of_all += (w.dims[d] - 1) * w.steps[1][d];
+  Fill(call, y, base, v);
+  ParallelFor(call, w.Rows(), call->count / w.Rows() + 2, [&](int64_t begin, int64_t end) {
+    T* done = y + base;
+    if (begin > 0)
+      w.Rows(begin - 1, begin, [&](int64_t, const int64_t* at) { done = y + base + at[1] + span; });
+    w.Rows(begin, end, [&](int64_t, const int64_t* at) {
+      T* to = y + base + at[1];
+      std::fill(done, sy == 1 ? to : to + span, v);
+      CopyRow(x + at[0], sx, to, sy, n);
+      done = to + span;
+    });
+  });
+  Fill(call, y + end_of_all, call->count - end_of_all, v);
+}
+template <class T>
 keel_rc RunPad(const keel_call* call) {
   const Pad& s = State<Pad>(call);
   const keel_tensor& x = *call->in[0];
   T* y = Out<T>(call, 0);
   const T v = *In<T>(call, 1);
-  ParallelFor(call, call->count, 1, [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, v); });
-  if (keel_count(&x) == 0) return Done(call);
   int64_t from[KEEL_MAX_RANK], to[KEEL_MAX_RANK], base = 0;
   Steps(x, from);
   Steps(*call->out[0], to);
@@ -190,7 +213,13 @@ keel_rc RunPad(const keel_call* call) {
     base += s.lo[d] * to[d];
     AppendDim<2>(&w, x.shape[d], {from[d], x.shape[d] <= 1 ? 0 : to[d] * (s.gap[d] + 1)});
   }
-  Copy(call, w, In<T>(call, 0), y + base);
+  const int64_t apart = w.rank > 1 ? w.steps[1][0] : w.Inner() * w.InnerStep(1);
+  if (keel_count(&x) > 0 && apart <= kPiece) {
+    CopyAndFill(call, w, In<T>(call, 0), y, base, v);
+    return Done(call);
+  }
+  Fill(call, y, call->count, v);
+  if (keel_count(&x) > 0) Copy(call, w, In<T>(call, 0), y + base);
   return Done(call);
 }
 
