@@ -95,8 +95,16 @@ void Copy(const keel_call* call, Walk<2> w, const T* x, T* y) {
     });
     return;
   }
+  // Short rows that are apart and do not fit a near cache: the processor does not foresee the next ones.
+  constexpr int64_t kLine = std::max<int64_t>(1, 64 / sizeof(T)), kRowsAhead = 6, kNear = 1 << 20;
+  const int64_t apart = w.rank > 1 ? w.steps[0][w.rank - 2] : 0;
+  const bool far = w.Rows() * n * static_cast<int64_t>(sizeof(T)) > kNear;
+  const int64_t fetched = far && sx == 1 && apart > n && n <= 32 * kLine ? n : 0;
   ParallelFor(call, w.Rows(), n + 2, [&](int64_t begin, int64_t end) {
-    w.Rows(begin, end, [&](int64_t, const int64_t* at) { CopyRow(x + at[0], sx, y + at[1], sy, n); });
+    w.Rows(begin, end, [&](int64_t, const int64_t* at) {
+      for (int64_t i = 0; i < fetched; i += kLine) __builtin_prefetch(x + at[0] + kRowsAhead * apart + i);
+      CopyRow(x + at[0], sx, y + at[1], sy, n);
+    });
   });
 }
 
