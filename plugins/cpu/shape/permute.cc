@@ -186,8 +186,8 @@ template <class T>
 void Fill(const keel_call* call, T* y, int64_t n, T v) {
   ParallelFor(call, n, 1, [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, v); });
 }
-// Copies rows along a walk whose second operand is the result, and fills what is before, between and after
-// them, so that each element is written once.
+// Copies rows along a walk with the result as its second operand, and fills the elements before, between and
+// after them, so that each element is written once.
 template <class T>
 void CopyAndFill(const keel_call* call, const Walk<2>& w, const T* x, T* y, int64_t base, T v) {
   const int64_t n = w.Inner(), sx = w.InnerStep(0), sy = w.InnerStep(1), span = (n - 1) * sy + 1;
