@@ -39,8 +39,11 @@ typedef struct keel_sink { /* a graph to save: its values in the order of the en
   const char* const* result_names KEEL_COUNT(n_results);
   /* Appends bytes, on the thread of save. A failure has its message; save passes its code on. */
   keel_rc (*write)(const struct keel_sink* sink, const void* bytes KEEL_COUNT(size), uint64_t size);
+  /* The same for a second file, named `path` and ".data": it appears just before the first, or neither does.
+   */
+  keel_rc (*write_data)(const struct keel_sink* sink, const void* bytes KEEL_COUNT(size), uint64_t size);
 } keel_sink;
-KEEL_SEALED(keel_sink, write);
+KEEL_SEALED(keel_sink, write_data);
 typedef struct keel_importer {
   const char* name;       /* "onnx" */
   const char* extensions; /* "onnx pb"; they decide if probe does not */

@@ -1,5 +1,6 @@
 // kills_test.cc: a saving process is killed at each of its file operations: before it, in the middle of a
-// write, after it. The file must then be the complete old or new one. Calls are interposed as in inject.cc.
+// write, after it. The file must then be the complete old or new one; of a pair, none may be. Calls are
+// interposed as in inject.cc.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -63,6 +64,11 @@ int rename(const char* from, const char* to) {
   bool last = LastCall();
   return End(last, real(from, to));
 }
+int unlink(const char* path) {
+  static auto real = Next(&unlink, "unlink");
+  bool last = LastCall();
+  return End(last, real(path));
+}
 int close(int fd) {
   static auto real = Next(&close, "close");
   bool last = LastCall();
@@ -105,14 +111,15 @@ class Kills : public testing::TestWithParam<Moment> {
   }
   ~Kills() override { std::filesystem::remove_all(folder); }
   // save(k) writes generation k, load() returns the generation on disk; a mixture or a missing file is an
-  // error.
-  void run(const std::function<void(int)>& save, const std::function<int()>& load) {
+  // error. may_miss: it returns 0 for a missing file, which is none.
+  void run(const std::function<void(int)>& save, const std::function<int()>& load, bool may_miss = false) {
     int generation = 1, kills = 0, survived_old = 0;
     save(generation);
     for (;; kills++) {
       int next = generation + 1;
       bool killed = Killed(GetParam(), kills + 1, [&] { save(next); });
       int found = load();
+      if (may_miss && found == 0) save(found = generation);
       EXPECT_TRUE(found == generation || found == next) << found << " after the kill at call " << kills + 1;
       survived_old += found == generation;
       EXPECT_TRUE(killed || found == next);
@@ -170,6 +177,32 @@ TEST_P(Kills, ModulesSurvive) {
         size_t at = text.find("\"generation\" = \"");
         return at == std::string::npos ? -1 : std::atoi(text.c_str() + at + 16);
       });
+}
+
+// A kill between the two renames leaves no model, rather than the old one with new weights.
+TEST_P(Kills, AModelAndItsWeightsSurvive) {
+  for (const char* plugin : {"/keel-onnx.so", "/keel-reference.so"})
+    context.load_plugin(std::string(KEEL_TEST_PLUGINS) + plugin);
+  setenv("KEEL_ONNX_FILE_BYTES", "0", 1);
+  std::string path = folder + "/m.onnx";
+  run(
+      [&](int k) {
+        std::string n = std::to_string(k), all = n;
+        for (int i = 1; i < 300; i++) all += ", " + n;
+        keel::Module::parse(context, "keel 1\nconst w: i32[300] = [" + all + "]\nconst k: i32[1] = [" + n +
+                                         "]\nfn @f() {\n  return w, k\n}\nentry f = @f () -> (y, z)\n")
+            .save(path);
+      },
+      [&] {
+        if (!std::filesystem::exists(path)) return 0;
+        keel::Module model = keel::Module::import_file(context, path);
+        std::vector<keel::Array> got = keel::Session(model, "reference").prepare().run({});
+        for (int32_t each : got[0].values<int32_t>())
+          if (each != got[1].values<int32_t>()[0]) return -1;
+        return static_cast<int>(got[1].values<int32_t>()[0]);
+      },
+      true);
+  unsetenv("KEEL_ONNX_FILE_BYTES");
 }
 
 }  // namespace

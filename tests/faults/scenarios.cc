@@ -1,12 +1,16 @@
 // scenarios.cc: each scenario is a list of calls in a lambda; Try stops it at the first error.
 #include "tests/faults/scenarios.h"
 
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 
 #include "tests/faults/calls.h"
+#include "tests/faults/inject.h"
 
 namespace keel::test {
 namespace {
@@ -29,11 +33,14 @@ std::string& Folder() {
   return folder;
 }
 std::string& File(const char* name) {
-  static std::string model, onnx, saved, absent;
-  std::string& s = !std::strcmp(name, "model")   ? model
-                   : !std::strcmp(name, "onnx")  ? onnx
-                   : !std::strcmp(name, "saved") ? saved
-                                                 : absent;
+  static std::string model, onnx, saved, pair, pair_model, pair_data, absent;
+  std::string& s = !std::strcmp(name, "model")        ? model
+                   : !std::strcmp(name, "onnx")       ? onnx
+                   : !std::strcmp(name, "saved")      ? saved
+                   : !std::strcmp(name, "pair")       ? pair
+                   : !std::strcmp(name, "pair model") ? pair_model
+                   : !std::strcmp(name, "pair data")  ? pair_data
+                                                      : absent;
   return s;
 }
 
@@ -139,6 +146,37 @@ Outcome Save(keel_context* context) {
   return c.outcome;
 }
 
+int FilesIn(const char* folder) {
+  Spare(1);
+  int n = 0;
+  if (DIR* all = opendir(folder)) {
+    while (const dirent* each = readdir(all)) n += each->d_name[0] != '.';
+    closedir(all);
+  }
+  Spare(-1);
+  return n;
+}
+
+std::string& WeightsText() {
+  static std::string text;
+  return text;
+}
+
+// The model and its weights, which go to a second file, are both written or none is.
+Outcome SavePair(keel_context* context) {
+  Calls c;
+  OwnModule module;
+  unlink(File("pair model").c_str());
+  unlink(File("pair data").c_str());
+  const std::string& text = WeightsText();
+  if (c.Try(keel_module_parse, context, text.c_str(), uint64_t{text.size()}, &module))
+    c.Try(keel_module_save, module, File("pair model").c_str());
+  const int n = FilesIn(File("pair").c_str());
+  if (n == 2 || (n == 0 && c.outcome.rc != KEEL_OK)) return c.outcome;
+  c.outcome.rc = KEEL_OK, c.outcome.right = false;  // no error excuses this
+  return c.outcome;
+}
+
 Outcome Import(keel_context* context) {
   Calls c;
   OwnModule module;
@@ -220,6 +258,7 @@ const std::vector<Scenario>& Scenarios() {
                                             {"BuildByHand", BuildByHand},
                                             {"Differentiate", Differentiate},
                                             {"Save", Save},
+                                            {"SavePair", SavePair},
                                             {"Import", Import},
                                             {"Eager", Eager},
                                             {"Reports", Reports},
@@ -252,6 +291,15 @@ void MakeFiles() {
   File("onnx") = name + "/model.onnx";
   File("saved") = name + "/saved.keel";
   File("absent") = name + "/absent.keel";
+  File("pair") = name + "/pair";
+  File("pair model") = name + "/pair/w.onnx";
+  File("pair data") = name + "/pair/w.onnx.data";
+  if (mkdir(File("pair").c_str(), 0700) != 0) std::abort();
+  setenv("KEEL_ONNX_FILE_BYTES", "0", 1);
+  std::string weights = "1.0";
+  for (int i = 1; i < 300; i++) weights += ", 1.0";
+  WeightsText() = "keel 1\nconst w: f32[300] = [" + weights +
+                  "]\nfn @f(x: f32[300]) {\n  y = add(x, w)\n  return y\n}\nentry f = @f (x) -> (y)\n";
   Write(File("onnx"), OnnxModel());
   OwnContext context(NewContext());
   Calls c;

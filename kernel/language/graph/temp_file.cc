@@ -45,8 +45,9 @@ absl::Status TempFile::Open() {
 
 absl::Status TempFile::Failed(int error) {
   absl::Status s = SystemError("save to", path_, error);
-  return absl::Status(
-      s.code(), absl::StrCat(s.message(), " (after ", written_, " bytes; the previous file is unchanged)"));
+  return absl::Status(s.code(),
+                      absl::StrCat(s.message(), " (after ", written_, " bytes; the previous file is ",
+                                   removed_old_ ? "removed)" : "unchanged)"));
 }
 
 absl::Status TempFile::Write(const void* data, uint64_t size) {
@@ -68,12 +69,35 @@ absl::Status TempFile::PadTo(uint64_t offset) {
   return offset > written_ ? Write(kZeros, offset - written_) : absl::OkStatus();
 }
 
-absl::Status TempFile::Commit() {
+absl::Status TempFile::Close() {
   if (fsync(fd_) != 0) return Failed(errno);
   int closed = close(std::exchange(fd_, -1));
-  if (closed != 0 && errno != EINTR) return Failed(errno);
+  return closed != 0 && errno != EINTR ? Failed(errno) : absl::OkStatus();
+}
+
+absl::Status TempFile::Rename() {
   if (rename(temp_.c_str(), path_.c_str()) != 0) return Failed(errno);
   made_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status TempFile::RenameData(TempFile& data) {
+  RETURN_IF_ERROR(data.Close());
+  if (access(data.path_.c_str(), F_OK) == 0) {
+    removed_old_ = data.removed_old_ = unlink(path_.c_str()) == 0;
+    if (!removed_old_ && errno != ENOENT) return Failed(errno);
+  }
+  return data.Rename();
+}
+
+absl::Status TempFile::Commit(TempFile* data) {
+  RETURN_IF_ERROR(Close());
+  const bool pair = data && data->made();
+  if (pair) RETURN_IF_ERROR(RenameData(*data));
+  if (absl::Status renamed = Rename(); !renamed.ok()) {
+    if (pair) unlink(data->path_.c_str());
+    return renamed;
+  }
   size_t slash = path_.rfind('/');
   std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
   int dir = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

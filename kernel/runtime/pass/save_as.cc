@@ -10,19 +10,18 @@ namespace keel {
 namespace {
 
 struct Sink : keel_sink {
-  TempFile* file;
-  bool opened;
+  TempFile *file, *data;
 };
 
 // The file is created only now, after the plugin has found that it can write the graph.
-absl::Status Append(Sink& sink, const void* bytes, uint64_t size) {
-  if (!sink.opened) RETURN_IF_ERROR(sink.file->Open());
-  sink.opened = true;
-  return sink.file->Write(bytes, size);
+absl::Status Append(TempFile& file, const void* bytes, uint64_t size) {
+  if (!file.made()) RETURN_IF_ERROR(file.Open());
+  return file.Write(bytes, size);
 }
 
+template <TempFile* Sink::*file>
 keel_rc Write(const keel_sink* sink, const void* bytes, uint64_t size) {
-  return HostFail(Append(const_cast<Sink&>(static_cast<const Sink&>(*sink)), bytes, size));
+  return HostFail(Append(*(static_cast<const Sink*>(sink)->*file), bytes, size));
 }
 
 // Values of the graph with their names, as lists for C.
@@ -50,21 +49,23 @@ absl::Status Run(const Plugin& plugin, const keel_importer& format, const Module
     results.push_back(original.result_names[i].empty() ? original.ValueName(original.results[i])
                                                        : original.result_names[i]);
   Ports in(std::move(params)), out(std::move(results));
-  TempFile file(path);
-  Sink sink{{sizeof(keel_sink), static_cast<uint32_t>(graph.params.size()),
-             static_cast<uint32_t>(graph.results.size()), 0, path.c_str(), graph.params.data(),
-             in.c_names.data(), graph.results.data(), out.c_names.data(), Guarded<Write>},
-            &file,
-            false};
+  TempFile file(path), data(path + ".data");
+  Sink sink{
+      {sizeof(keel_sink), static_cast<uint32_t>(graph.params.size()),
+       static_cast<uint32_t>(graph.results.size()), 0, path.c_str(), graph.params.data(), in.c_names.data(),
+       graph.results.data(), out.c_names.data(), Guarded<Write<&Sink::file>>, Guarded<Write<&Sink::data>>},
+      &file,
+      &data};
   Rewrite reader(
       {flat.module, flat.graph, graph.params, graph.results, graph.result_names, MustRunNodes(graph)},
       {nullptr, {}});
   reader.Lock();
   HostCall call;
   absl::Status status = call.Finish(format.save(&HostTable(), reader.edit(), &sink), plugin, "saved a graph");
+  if (status.ok() && !reader.edit()->rewriter) status = Exhausted("no memory");  // it saw none or few nodes
   if (!status.ok()) return Reword(status, absl::StrCat(path, ": ", status.message()));
-  if (!sink.opened) return Internal(path, ": plugin \"", plugin.name, "\" wrote nothing");
-  return file.Commit();
+  if (!file.made()) return Internal(path, ": plugin \"", plugin.name, "\" wrote nothing");
+  return file.Commit(&data);
 }
 
 }  // namespace

@@ -49,7 +49,23 @@ namespace model {
 enum : uint32_t { kIrVersion = 1, kProducer = 2, kGraph = 7, kOpset = 8 };
 }
 namespace tensor {
-enum : uint32_t { kDims = 1, kType = 2, kName = 8, kRaw = 9 };
+enum : uint32_t { kDims = 1, kType = 2, kName = 8, kRaw = 9, kExternal = 13, kLocation = 14 };
+enum : int64_t { kInSecondFile = 1 };
+}  // namespace tensor
+
+constexpr size_t kLarge = 1024;  // bytes of a weight that may go to a second file
+
+void add_place(Message& tensor, const std::string& location, uint64_t offset, uint64_t length) {
+  auto add = [&](const char* key, const std::string& value) {
+    Message entry;
+    entry.text(1, key);
+    entry.text(2, value);
+    tensor.message(tensor::kExternal, std::move(entry));
+  };
+  add("location", location);
+  add("offset", std::to_string(offset));
+  add("length", std::to_string(length));
+  tensor.integer(tensor::kLocation, tensor::kInSecondFile);
 }
 
 // The oldest IR version of an opset's release.
@@ -186,11 +202,9 @@ std::string Model::tensor(const std::string& name, keel_dt dtype, const Ints& di
   made.integer(tensor::kType, element_type(dtype));
   std::string chosen = unique(name);
   made.text(tensor::kName, chosen);
-  if (borrow)
-    made.borrow(tensor::kRaw, bytes);
-  else
-    made.text(tensor::kRaw, bytes);
-  initializers_.push_back(std::move(made));
+  borrow = borrow && bytes.size() >= kLarge;
+  if (!borrow) made.text(tensor::kRaw, bytes);
+  initializers_.push_back({std::move(made), borrow ? bytes : ""});
   return chosen;
 }
 
@@ -207,7 +221,28 @@ std::string Model::ints(const Ints& v) {
                 {reinterpret_cast<const char*>(v.data()), v.size() * sizeof(int64_t)});
 }
 
-Message Model::take(Graph& main, const std::string& name) {
+// Without the outermost fields, which are few.
+uint64_t Model::size_of(const Graph& main) const {
+  constexpr uint64_t kHeader = 6;  // tag and length
+  uint64_t size = 0;
+  for (const auto* list : {&main.nodes, &main.inputs, &main.outputs})
+    for (const Message& each : *list) size += kHeader + each.size();
+  for (const Initializer& each : initializers_)
+    size += 2 * kHeader + each.message.size() + each.borrowed.size();
+  return size;
+}
+
+Message Model::take(Graph& main, const std::string& name, uint64_t most, ExternalData& data) {
+  const bool two_files = size_of(main) + 4096 > most;
+  std::vector<Message> initializers;
+  for (Initializer& each : initializers_) {
+    Message& made = initializers.emplace_back(std::move(each.message));
+    const std::string_view bytes = each.borrowed;
+    if (!bytes.empty() && two_files)
+      add_place(made, data.location(), data.add(bytes), bytes.size());
+    else if (!bytes.empty())
+      made.borrow(tensor::kRaw, bytes);
+  }
   Message made;
   made.integer(model::kIrVersion, ir_version(opset_));
   made.text(model::kProducer, "keel");
@@ -218,7 +253,7 @@ Message Model::take(Graph& main, const std::string& name) {
     opset.integer(2, since);
     made.message(model::kOpset, std::move(opset));
   }
-  made.message(model::kGraph, main.take(name, std::move(initializers_)));
+  made.message(model::kGraph, main.take(name, std::move(initializers)));
   return made;
 }
 

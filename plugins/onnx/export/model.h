@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/onnx/export/external.h"
 #include "plugins/onnx/export/message.h"
 #include "plugins/onnx/import/failure.h"
 #include "plugins/onnx/model/tensor.h"
@@ -20,6 +21,7 @@ namespace onnx_export {
 
 using keel::dtype_bits;
 using onnx_import::cat;
+using onnx_import::check;
 using onnx_import::element_type;
 using onnx_import::Failure;
 using onnx_import::is_float;
@@ -75,20 +77,26 @@ class Model {
   // Small ones; equal ones are shared.
   std::string scalar(keel_dt dtype, double number);
   std::string ints(const Ints& v);
-  Message take(Graph& main, const std::string& name);
+  // Large weights are added to `data` if the model has more bytes than `most`.
+  Message take(Graph& main, const std::string& name, uint64_t most, ExternalData& data);
 
   // A node that has no form in ONNX; the file is not written then.
   void refuse(const std::string& op, const std::string& why) { refused_[{op, why}]++; }
   void check_refused() const;  // throws Failure with all of them
 
  private:
+  struct Initializer {
+    Message message;
+    std::string_view borrowed;  // its bytes, unless the message has them
+  };
   std::string shared(keel_dt dtype, const Ints& dims, const std::string& bytes);
+  uint64_t size_of(const Graph& main) const;
 
   int64_t opset_ = kBaseOpset;
   std::map<std::string, int64_t> domains_;  // others that the model uses, and their opsets
   std::set<std::string> names_;
   std::map<std::string, size_t> next_;  // number to try for a name that is taken
-  std::vector<Message> initializers_;
+  std::vector<Initializer> initializers_;
   std::map<std::pair<std::string, std::string>, int> refused_;
   std::map<std::pair<std::string, std::string>, std::string> shared_;
 };

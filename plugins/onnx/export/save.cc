@@ -6,8 +6,6 @@
 namespace onnx_export {
 namespace {
 
-constexpr uint64_t kMaxBytes = (uint64_t{1} << 31) - 1;  // of a protobuf message
-
 const Row* find_row(const std::string& op) {
   static const auto* rows = [] {
     auto* all = new std::unordered_map<std::string, const Row*>;
@@ -47,10 +45,13 @@ void convert(Call& c, const keel_node* view) {
   }
 }
 
-void write(const keel_sink* sink, const Message& model) {
+void write(const keel_sink* sink, const Message& model, const ExternalData& data) {
   if (model.size() > kMaxBytes)
     onnx_import::refuse(KEEL_OOM, cat("the ONNX file would have ", model.size(),
-                                      " bytes; the limit of its format is ", kMaxBytes));
+                                      " bytes without large "
+                                      "weights; the limit of its format is ",
+                                      kMaxBytes));
+  data.write(sink);
   for (const Message::Piece& piece : model.pieces())
     check(sink->write(sink, piece.bytes().data(), piece.bytes().size()));
 }
@@ -73,6 +74,7 @@ void export_nodes(Scope& scope) {
   const uint32_t n = scope.host()->edit_nodes(scope.edit(), &nodes);
   for (uint32_t i = 0; i < n; i++) {
     const keel_node* view = scope.host()->edit_node(scope.edit(), nodes[i]);
+    if (!view) throw Failure{KEEL_OOM, ""};
     Call call(scope, nodes[i], view);
     convert(call, view);
   }
@@ -92,7 +94,10 @@ void save(const keel_host* host, keel_edit* edit, const keel_sink* sink) {
   export_nodes(scope);
   for (uint32_t i = 0; i < sink->n_results; i++) scope.output(sink->results[i], results[i]);
   model.check_refused();
-  write(sink, model.take(graph, "main"));
+  ExternalData data(sink->path);
+  const uint64_t most = KEEL_HAS(sink, keel_sink, write_data) ? most_bytes() : UINT64_MAX;
+  const Message made = model.take(graph, "main", most, data);
+  write(sink, made, data);
 }
 
 }  // namespace onnx_export

@@ -74,10 +74,6 @@ class SizeReader {
   std::string_view text_;
 };
 
-void check(keel_rc rc) {
-  if (rc) throw Failure{rc, ""};
-}
-
 keel_tensor Scope::type(keel_value v) const {
   keel_tensor t;
   check(host_->value_type(edit_, v, &t));

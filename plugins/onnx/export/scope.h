@@ -71,6 +71,4 @@ class Scope {
   std::map<std::string, std::string> sizes_;           // values of expressions
 };
 
-void check(keel_rc rc);  // throws Failure; Keel has its message
-
 }  // namespace onnx_export

@@ -25,5 +25,8 @@ std::string cat(const T&... parts) {
 }
 
 [[noreturn]] inline void refuse(keel_rc rc, std::string text) { throw Failure{rc, std::move(text)}; }
+inline void check(keel_rc rc) {
+  if (rc) throw Failure{rc, ""};
+}
 
 }  // namespace onnx_import
