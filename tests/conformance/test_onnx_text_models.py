@@ -91,16 +91,6 @@ def test_sequences_as_inputs_and_results():
     assert [x.tolist() for x in got] == [["a", "的的"], []]
 
 
-def test_strings_in_loops_are_refused():
-    body = helper.make_graph([helper.make_node("Identity", ["s"], ["t"]), helper.make_node("Identity", ["go"], ["on"])], "body",
-                             [helper.make_tensor_value_info("i", INT64, []), helper.make_tensor_value_info("go", 9, []),
-                              helper.make_tensor_value_info("s", STRING, [1])],
-                             [helper.make_tensor_value_info("on", 9, []), helper.make_tensor_value_info("t", STRING, [1])])
-    model = model_of([helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)], [("n", INT64, []), ("x", STRING, [1])], [("y", STRING, None)])
-    with pytest.raises(keel.UnimplementedError, match="Loop.*operand 2 .'x'. is a tensor of strings"):
-        backend.prepare(model).run([np.array(2), np.array(["a"], object)])
-
-
 POOL = ["a", "b", "的", "", "a", "b", "b", "的", "x", "y", "a", "b", "a"]  # 4 words alone, 3 pairs, one triple
 
 

@@ -36,6 +36,9 @@ TEST(Dims, EqualExpressionsHaveEqualHandles) {
   EXPECT_EQ(*t.Parse("(3*b + 3*s)//(b+s)"), 3);
   EXPECT_EQ(*t.Parse("(b//2)//3"), *t.Parse("b//6"));
   EXPECT_EQ(*t.Parse("max(b, 0)"), *t.Symbol("b"));
+  EXPECT_EQ(*t.Parse("max(max(a, b), b)"), *t.Parse("max(a, b)"));
+  EXPECT_EQ(*t.Parse("max(max(max(1, a), b+2), max(b, a))"), *t.Parse("max(max(1, a), b+2)"));
+  EXPECT_NE(*t.Parse("max(max(a, b), c)"), *t.Parse("max(a, b)"));
   EXPECT_EQ(*t.Parse("min(b+1, b)"), *t.Symbol("b"));
 }
 

@@ -53,12 +53,9 @@ std::string_view DimTable::symbol_name(size_t index) const { return expressions_
 bool DimTable::Contains(Dim d) const { return !IsSymbolic(d) || expressions_->Find(d) != nullptr; }
 
 std::optional<size_t> DimTable::symbol_index(Dim d) const {
-  const Interned* found = expressions_->Find(d);
-  if (!found || found->sum.constant != 0 || found->sum.terms.size() != 1) return std::nullopt;
-  const Term& t = found->sum.terms[0];
-  if (t.coefficient != 1 || t.atoms.size() != 1 || expressions_->atoms[t.atoms[0]].kind != AtomKind::kSymbol)
-    return std::nullopt;
-  return expressions_->atoms[t.atoms[0]].symbol;
+  const Atom* atom = expressions_->AtomOf(d);
+  if (!atom || atom->kind != AtomKind::kSymbol) return std::nullopt;
+  return atom->symbol;
 }
 
 namespace {
@@ -81,6 +78,19 @@ Range Difference(const Expressions& e, Dim a, Dim b) {
   Sum difference = e.SumOf(a);
   bool known = CheckBoth(e, a, b).ok() && dims::AddInto(&difference, e.SumOf(b), -1);
   return known ? e.RangeOf(difference) : Range{-dims::kInfinity, dims::kInfinity};
+}
+
+// By bounds, or by the operands of max and min. steps: the most comparisons.
+bool LessEqual(const Expressions& e, Dim a, Dim b, int* steps) {
+  if (a == b) return true;
+  if (--*steps < 0) return false;
+  if (Difference(e, a, b).hi <= 0) return true;
+  const Atom *low = e.AtomOf(a), *high = e.AtomOf(b);
+  if (high && high->kind == AtomKind::kMax &&
+      (LessEqual(e, a, high->a, steps) || LessEqual(e, a, high->b, steps)))
+    return true;
+  return low && low->kind == AtomKind::kMax && LessEqual(e, low->a, b, steps) &&
+         LessEqual(e, low->b, b, steps);
 }
 
 }  // namespace
@@ -122,7 +132,8 @@ Order DimTable::Compare(Dim a, Dim b) const {
 }
 
 bool DimTable::AlwaysLessEqual(Dim a, Dim b) const {
-  return a == b || Difference(*expressions_, a, b).hi <= 0;
+  int steps = 64;
+  return LessEqual(*expressions_, a, b, &steps);
 }
 
 bool DimTable::NeverNegative(Dim d) const { return AlwaysLessEqual(0, d); }

@@ -44,6 +44,13 @@ const Interned* Expressions::Find(Dim d) const {
   return index < sums.size() ? &sums[index] : nullptr;
 }
 
+const Atom* Expressions::AtomOf(Dim d) const {
+  const Interned* found = Find(d);
+  if (!found || found->sum.constant != 0 || found->sum.terms.size() != 1) return nullptr;
+  const Term& t = found->sum.terms[0];
+  return t.coefficient == 1 && t.atoms.size() == 1 ? &atoms[t.atoms[0]] : nullptr;
+}
+
 Sum Expressions::SumOf(Dim d) const {
   if (const Interned* found = Find(d)) return found->sum;
   return Sum{d, {}};

@@ -52,6 +52,7 @@ struct Expressions {
   HashMap<std::tuple<uint8_t, Dim, Dim>, AtomId> atom_ids;
 
   const Interned* Find(Dim d) const;  // null for numbers and for handles of other tables
+  const Atom* AtomOf(Dim d) const;    // null: not one atom alone
   Sum SumOf(Dim d) const;
   Range RangeOf(Dim d) const;
   Range RangeOf(const Sum&) const;

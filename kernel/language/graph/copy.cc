@@ -117,6 +117,7 @@ std::unique_ptr<Module> CopyModule(const Module& from, const Graph* only) {
 void DropUnusedGraphs(Module* m, size_t first_new, Graph* extra) {
   std::vector<uint32_t> old(first_new);
   for (uint32_t g = 0; g < first_new; g++) old[g] = g;
+  for (const Entry& entry : m->entries) old.push_back(entry.graph);
   if (std::ranges::any_of(m->graphs, [&](const auto& g) { return g.get() == extra; })) extra = nullptr;
   for (const Node& node : extra ? std::span<const Node>(extra->nodes) : std::span<const Node>())
     for (uint32_t body : BodiesOf(node.attrs)) old.push_back(body);
@@ -128,6 +129,7 @@ void DropUnusedGraphs(Module* m, size_t first_new, Graph* extra) {
     if (keep[g]) kept.push_back(std::move(m->graphs[g]));
   }
   m->graphs = std::move(kept);
+  for (Entry& entry : m->entries) entry.graph = moved[entry.graph];
   m->index->graphs.clear();
   auto renumber = [&](Graph& graph) {
     for (Node& node : graph.nodes)

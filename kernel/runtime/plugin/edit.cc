@@ -226,6 +226,7 @@ absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std
     return Reword(status, absl::StrCat(path, ": ", status.message()));
   }
   if (module->entries.empty()) RETURN_IF_ERROR(module->AddEntry("main", graph));
+  DropUnusedGraphs(module.get(), 1);  // bodies that the importer gave up
   return module;
 }
 

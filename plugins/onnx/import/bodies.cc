@@ -131,7 +131,7 @@ std::unique_ptr<Importer::Body> Importer::body_of(const Graph& g, Call& call, co
                                                   const std::vector<Parameter>& first,
                                                   const std::vector<Parameter>& last) {
   int64_t number = 0;
-  auto body = std::unique_ptr<Body>(new Body{scope.edit->new_graph(&number), number, {}, {}, false});
+  auto body = std::unique_ptr<Body>(new Body{scope.edit->new_graph(&number), number, {}, {}, false, {}});
   Scope inner = within(call, scope);
   inner.edit = &body->edit;
   inner.parent = nullptr;
@@ -149,11 +149,17 @@ std::unique_ptr<Importer::Body> Importer::body_of(const Graph& g, Call& call, co
     value->needs = outer->needs, value->nonneg = outer->nonneg;
     return value;
   };
-  for (const Parameter& p : first) inner.values[p.name] = add(p.name, p.dtype, p.dims);
+  const auto add_parameter = [&](const Parameter& p) {
+    ValueP value = add(p.name, p.dtype, p.dims);
+    if (p.strings) value = strings_value(body->edit, value->id);
+    value->name = inner.show(p.name);
+    inner.values[p.name] = value;
+  };
+  for (const Parameter& p : first) add_parameter(p);
   for (const auto& captive : captured.values)
     inner.values[captive.first] =
         rebuilt(captive.second, [&](const ValueP& outer) { return within_body(captive.first, outer); });
-  for (const Parameter& p : last) inner.values[p.name] = add(p.name, p.dtype, p.dims);
+  for (const Parameter& p : last) add_parameter(p);
   refuse_unsupported(g.nodes, scope.opset);
   add_initializers(g, inner);
   convert(g.nodes, inner);

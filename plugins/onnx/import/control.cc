@@ -11,12 +11,12 @@ namespace onnx_import {
 std::span<const Importer::Control> Importer::controls() {
   static constexpr Control kControls[] = {
       {"", "If", 1, "then_branch else_branch", &Importer::convert_if},
-      {"", "Loop", 1, "body", &Importer::convert_loop, true},
-      {"", "SequenceMap", 17, "body", &Importer::convert_sequence_map, true},
+      {"", "Loop", 1, "body", &Importer::convert_loop, true, true},
+      {"", "SequenceMap", 17, "body", &Importer::convert_sequence_map, true, true},
       {"", "Scan", 8,
        "body directions num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
        "scan_output_directions",
-       &Importer::convert_scan},
+       &Importer::convert_scan, false, true},
       {"ai.onnx.preview", "FlexAttention", 1, "prob_mod scale score_mod softmax_precision",
        &Importer::convert_flex_attention},
   };
@@ -49,14 +49,6 @@ void add_body_results(Edit& e, const Ids& ids) {
 void append(Ids& to, const Ids& more) { to.insert(to.end(), more.begin(), more.end()); }
 
 }  // namespace
-
-// Bodies that run in a loop carry and return tensors alone.
-void Importer::expect_tensors(Call& call, const Body& body) const {
-  for (size_t k = 0; k < body.results.size(); k++)
-    if (form_of(*body.results[k]) != "a tensor")
-      call.unsupported(
-          cat("result ", k, " of its body is ", form_of(*body.results[k]), "; expected a tensor"));
-}
 
 // ---- If
 
@@ -209,14 +201,6 @@ void Importer::convert_loop(Call& call, const Scope& scope) {
 
 namespace {
 
-// The types of the carried operands, under the names that the body has for them.
-template <class P>
-std::vector<P> carried_parameters(Call& call, const Graph& g, size_t from, size_t until) {
-  std::vector<P> list;
-  for (size_t i = from; i < until; i++) list.push_back({g.inputs[i].name, call.dtype(i), call.dims(i)});
-  return list;
-}
-
 template <class B>
 Ids scan_node(Edit& e, const Ids& in, const B& body, size_t carry, size_t invariants, size_t results) {
   return e.ops("scan", in,
@@ -236,19 +220,18 @@ void Importer::loop_by_count(Call& call, const Scope& scope, keel_dim length) {
   auto truth = std::make_shared<Value>();
   truth->sizes = Sizes{KEEL_BOOL, {}, {1}};
   captured.constants.emplace_back(g.inputs[1].name, truth);
-  const size_t carry = call.n_in() - 2;
-  const auto body = body_of(g, call, scope, captured, carried_parameters<Parameter>(call, g, 2, call.n_in()),
-                            {{g.inputs[0].name, KEEL_I64, {}}});
+  const Carried carried = {call.n_in() - 2, 0, 1};
+  std::vector<Parameter> first = carried_parameters(call, g, 2, call.n_in());
+  const auto body = loop_body(g, call, scope, captured, first, {{g.inputs[0].name, KEEL_I64, {}}}, carried);
+  if (!body) return unroll_growing(call, scope);
   if (body->missing) return call.mark_missing();
-  expect_tensors(call, *body);
   add_body_results(body->edit, ids_of(body->edit, body->results, 1));
-  Ids in;
-  for (size_t i = 2; i < call.n_in(); i++) in.push_back(call.in(i));
+  Ids in = carried_operands(call, 2, first, carried);
   const Ids captives = captured.ids(call.e);
   append(in, captives);
   in.push_back(call.e.iota(length, KEEL_I64));
-  const Ids out = scan_node(call.e, in, *body, carry, captives.size(), body->results.size() - 1);
-  for (size_t k = 0; k < out.size(); k++) call.set(k, out[k]);
+  const Ids out = scan_node(call.e, in, *body, carried.n, captives.size(), body->results.size() - 1);
+  for (size_t k = 0; k < out.size(); k++) set_result(call, k, out[k], *body, k + 1);
 }
 
 // Carries the iteration's number, the condition and the values; the last operand is the trip count, if any.
@@ -257,15 +240,16 @@ void Importer::loop_by_condition(Call& call, const Scope& scope) {
   Edit& e = call.e;
   Captured captured;
   if (!capture({&g}, scope, &captured)) return call.mark_missing();
-  std::vector<Parameter> carried = {{g.inputs[0].name, KEEL_I64, {}}, {g.inputs[1].name, KEEL_BOOL, {}}};
-  for (const auto& p : carried_parameters<Parameter>(call, g, 2, call.n_in())) carried.push_back(p);
+  const Carried carried = {call.n_in() - 2, 2, 1};
+  std::vector<Parameter> first = {{g.inputs[0].name, KEEL_I64, {}}, {g.inputs[1].name, KEEL_BOOL, {}}};
+  for (const auto& p : carried_parameters(call, g, 2, call.n_in())) first.push_back(p);
   const Text count = "the trip count";
   const bool counted = call.has(0);
   std::vector<Parameter> last;
   if (counted) last.push_back({count, KEEL_I64, {}});
-  const auto body = body_of(g, call, scope, captured, carried, last);
+  const auto body = loop_body(g, call, scope, captured, first, last, carried);
+  if (!body) return unroll_growing(call, scope);
   if (body->missing) return call.mark_missing();
-  expect_tensors(call, *body);
   Edit& b = body->edit;
   Ids results = {b.op("add", {body->params[0], b.scalar(KEEL_I64, 1)})};
   append(results, ids_of(b, body->results));
@@ -273,7 +257,7 @@ void Importer::loop_by_condition(Call& call, const Scope& scope) {
   add_body_results(b, results);
 
   Ids in = {e.scalar(KEEL_I64, 0), call.has(1) ? as_scalar(call, 1) : e.scalar(KEEL_BOOL, 1)};
-  for (size_t i = 2; i < call.n_in(); i++) in.push_back(call.in(i));
+  append(in, carried_operands(call, 2, first, carried));
   append(in, captured.ids(e));
   if (counted) in.push_back(e.cast(as_scalar(call, 0), KEEL_I64));
   keel_attr test = {KEEL_ATTR_GRAPH, 0, 0, 0, nullptr};
@@ -285,7 +269,7 @@ void Importer::loop_by_condition(Call& call, const Scope& scope) {
   const Ids out = e.ops(
       "while", in,
       Attrs().as("test", test).as("body", body->attribute()).i("carry", static_cast<int64_t>(carry)), carry);
-  for (size_t k = 2; k < out.size(); k++) call.set(k - 2, out[k]);
+  for (size_t k = 2; k < out.size(); k++) set_result(call, k - 2, out[k], *body, k - 1);
 }
 
 // ---- Scan
@@ -301,6 +285,14 @@ keel_value moved(Edit& e, keel_value v, int64_t from, int64_t to) {
 }
 keel_value turned(Edit& e, keel_value v, bool reverse) {
   return reverse ? e.op("reverse", {v}, Attrs().ints("axes", {0})) : v;
+}
+
+ValueP reshaped(Edit& e, Value& v, const Dims& dims) {
+  auto value = std::make_shared<Value>();
+  value->id = e.reshape(e.id(v), dims);
+  value->table = v.table;
+  value->rows_in_order = v.rows_in_order;
+  return value;
 }
 
 Ints entries(const Call& call, const char* name, size_t n) {
@@ -328,30 +320,35 @@ void Importer::convert_scan(Call& call, const Scope& scope) {
   if (!capture({&g}, scope, &captured)) return call.mark_missing();
   Ids in, scanned;
   std::vector<Parameter> last;
-  for (size_t i = 0; i < carry; i++) in.push_back(call.in(i));
   for (size_t k = 0; k < m; k++) {
-    const int64_t axis = call.axis(axes[k], call.rank(carry + k));
-    scanned.push_back(turned(e, moved(e, call.in(carry + k), axis, 0), ways[k] != 0));
-    Dims dims = e.dims(scanned.back());
-    dims.erase(dims.begin());
-    last.push_back({g.inputs[carry + k].name, e.dtype(scanned.back()), dims});
+    const size_t i = carry + k;
+    const int64_t axis = call.axis(axes[k], call.rank(i));
+    Parameter& each = last.emplace_back(parameter(call, g.inputs[i].name, i));
+    scanned.push_back(
+        turned(e, moved(e, each.strings ? bytes_of(e, call.value(i)) : call.in(i), axis, 0), ways[k] != 0));
+    each.dims = e.dims(scanned.back());
+    each.dims.erase(each.dims.begin());
   }
-  const auto body = body_of(g, call, scope, captured, carried_parameters<Parameter>(call, g, 0, carry), last);
+  const Carried carried = {carry, 0, 0};
+  std::vector<Parameter> first = carried_parameters(call, g, 0, carry);
+  const auto body = loop_body(g, call, scope, captured, first, last, carried);
+  if (!body) call.unsupported("the strings that it carries grow with each entry that it scans");
   if (body->missing) return call.mark_missing();
-  expect_tensors(call, *body);
   add_body_results(body->edit, ids_of(body->edit, body->results));
+  append(in, carried_operands(call, 0, first, carried));
   const Ids captives = captured.ids(e);
   append(in, captives);
   append(in, scanned);
   const Ids out = scan_node(e, in, *body, carry, captives.size(), g.outputs.size());
   for (size_t k = 0; k < out.size(); k++) {
     if (k < carry) {
-      call.set(k, out[k]);
+      set_result(call, k, out[k], *body, k);
       continue;
     }
-    const auto rank = static_cast<int64_t>(e.dims(out[k]).size());
-    call.set(k,
-             moved(e, turned(e, out[k], out_ways[k - carry] != 0), 0, call.axis(out_axes[k - carry], rank)));
+    const auto rank = static_cast<int64_t>(e.dims(out[k]).size() - body->strings.count(k));
+    set_result(call, k,
+               moved(e, turned(e, out[k], out_ways[k - carry] != 0), 0, call.axis(out_axes[k - carry], rank)),
+               *body, k);
   }
 }
 
@@ -367,9 +364,7 @@ void Importer::convert_scan_8(Call& call, const Scope& scope) {
     Dims dims = call.dims(i);
     if (dims.empty()) call.invalid(cat("operand ", i, " has no dim for the batch"));
     dims.erase(dims.begin());
-    auto value = std::make_shared<Value>();
-    value->id = e.reshape(call.in(i), dims);
-    inner.push_back(value);
+    inner.push_back(reshaped(e, call.value(i), dims));
   }
   Attribute ways;
   ways.type = kAttrInts,
@@ -383,7 +378,7 @@ void Importer::convert_scan_8(Call& call, const Scope& scope) {
     if (!newer.out[k] || newer.out[k]->missing) return call.mark_missing();
     Dims dims = e.dims(*newer.out[k]);
     dims.insert(dims.begin(), 1);
-    call.set(k, e.reshape(e.id(*newer.out[k]), dims));
+    call.set(k, reshaped(e, *newer.out[k], dims));
   }
 }
 

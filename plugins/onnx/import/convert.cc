@@ -92,7 +92,7 @@ void Importer::spend(int64_t nodes) {
 
 void Importer::convert_control(const Control& control, Call& call, const Scope& scope) {
   if (!control.lists) refuse_lists(call);
-  refuse_strings(call, {control.op.data(), 0, nullptr});
+  if (!control.strings) refuse_strings(call, {control.op.data(), 0, nullptr});
   (this->*control.convert)(call, scope);
 }
 

@@ -12,6 +12,10 @@ inline ValueP list_value(std::vector<ValueP> elements, keel_dt dtype) {
   value->list = std::make_shared<const List>(List{std::move(elements), dtype});
   return value;
 }
+// Of a sequence's elements, by ONNX's number.
+inline keel_dt elements_dtype(int64_t type, const std::string& what) {
+  return type == kString ? kStrings : dtype_of(type, what);
+}
 inline ValueP sizes_value(Sizes sizes) {
   auto value = std::make_shared<Value>();
   value->sizes = std::move(sizes);

@@ -42,7 +42,8 @@ class Importer {
     int since;
     const char* attributes;
     void (Importer::*convert)(Call&, const Scope&);
-    bool lists = false;  // takes sequences and absent optionals as operands
+    bool lists = false;    // takes sequences and absent optionals as operands
+    bool strings = false;  // takes tensors of strings
   };
 
   // The whole model.
@@ -122,6 +123,7 @@ class Importer {
 
   // Bodies inlined once per iteration or element (unroll.cc).
   void unroll(Call& call, const Scope& scope, const std::string& why);
+  void unroll_growing(Call& call, const Scope& scope);
   bool demand_known(Call& call, Value& v, const std::string& what, const std::string& why);
   std::string reason_to_unroll(Call& call, const Graph& g, const Scope& scope) const;
   bool sizes_follow(const std::vector<Node>& nodes, int opset, std::set<Text> names, int64_t* steps) const;
@@ -140,18 +142,36 @@ class Importer {
     Text name;
     keel_dt dtype;
     Dims dims;
+    bool strings = false;  // their bytes, u8[dims.., width]
   };
   struct Body {
     Edit edit;
     int64_t number;
     Ids params;
     std::vector<ValueP> results;
-    bool missing;  // a result needs a parameter's value
+    bool missing;              // a result needs a parameter's value
+    std::set<size_t> strings;  // results that are bytes of strings (carried.cc)
     keel_attr attribute() const { return {KEEL_ATTR_GRAPH, 0, number, 0, nullptr}; }
   };
   std::string differing(Body& a, Body& b);
   static void align_strings(Body& a, Body& b);
   void expect_tensors(Call& call, const Body& body) const;
+
+  // The values that a loop carries (carried.cc): `n` parameters of its body from `param` on, which are its
+  // results from `result` on.
+  struct Carried {
+    size_t n, param, result;
+  };
+  static Parameter parameter(Call& call, Text name, size_t operand);
+  static std::vector<Parameter> carried_parameters(Call& call, const Graph& g, size_t from, size_t until);
+  static bool widen(const Carried& carried, Body& body, std::vector<Parameter>& first);
+  std::unique_ptr<Body> loop_body(const Graph& g, Call& call, const Scope& scope, const Captured& captured,
+                                  std::vector<Parameter>& first, const std::vector<Parameter>& last,
+                                  const Carried& carried);
+  static Ids carried_operands(Call& call, size_t from, const std::vector<Parameter>& first,
+                              const Carried& carried);
+  static void set_result(Call& call, size_t k, keel_value v, const Body& body, size_t result);
+
   bool capture(const std::vector<const Graph*>& graphs, const Scope& scope, Captured* out) const;
   std::unique_ptr<Body> body_of(const Graph& g, Call& call, const Scope& scope, const Captured& captured,
                                 const std::vector<Parameter>& first, const std::vector<Parameter>& last);

@@ -122,12 +122,10 @@ void Importer::join_inputs(Scope& scope) {
     std::vector<ValueP> elements;
     for (Text name : list.elements) elements.push_back(scope.values.at(name));
     for (Text name : list.elements) scope.values.erase(name);
-    ValueP value =
-        list.absent ? absent_value()
-        : list.is_sequence
-            ? list_value(elements, list.type == kString ? kStrings
-                                                        : dtype_of(list.type, cat("input '", list.name, "'")))
-            : elements[0];
+    ValueP value = list.absent ? absent_value()
+                   : list.is_sequence
+                       ? list_value(elements, elements_dtype(list.type, cat("input '", list.name, "'")))
+                       : elements[0];
     value->name = list.name;
     scope.values[list.name] = value;
     note_list(lines, list.name, *value);

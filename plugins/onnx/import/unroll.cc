@@ -2,6 +2,7 @@
 // the iteration, and SequenceMap. The number of an iteration is a known size in its body.
 #include "plugins/onnx/import/forms.h"
 #include "plugins/onnx/import/importer.h"
+#include "plugins/onnx/import/text.h"
 
 namespace onnx_import {
 namespace {
@@ -90,6 +91,7 @@ ValueP nothing_stacked(Call& call, const ValueInfo& declared) {
   if (!known)
     call.unsupported(
         cat("it has no iterations, and the body's result '", declared.name, "' has no known shape"));
+  if (declared.type == kString) return words_value({}, dims, call.title());
   value->data = store(KEEL_I64, dims, {});
   value->data->dtype = dtype_of(declared.type, call.title());
   return value;
@@ -150,6 +152,10 @@ void Importer::unroll(Call& call, const Scope& scope, const std::string& why) {
   set_stacked(call, g, carried, stacks);
 }
 
+void Importer::unroll_growing(Call& call, const Scope& scope) {
+  unroll(call, scope, "strings that it carries grow in its body");
+}
+
 // ---- SequenceMap
 
 namespace {
@@ -188,7 +194,7 @@ void Importer::convert_sequence_map(Call& call, const Scope& scope) {
     }
   }
   for (size_t i = 0; i < lists.size(); i++) {
-    if (n == 0 && g.outputs[i].is_tensor) lists[i].dtype = dtype_of(g.outputs[i].type, call.title());
+    if (n == 0 && g.outputs[i].is_tensor) lists[i].dtype = elements_dtype(g.outputs[i].type, call.title());
     call.set(i, list_value(std::move(lists[i].elements), lists[i].dtype));
   }
 }
