@@ -86,8 +86,33 @@ def test_cast_of_constants_to_floats():
     model = model_of(nodes, [("x", FLOAT, [1])], [("y", FLOAT, None)], initializer=[stored])
     got = backend.prepare(model, "cpu").run([np.zeros(1, np.float32)])[0]
     assert got.tolist() == np.array([[1.5, -2e-3], [0.25, np.inf]], np.float32).tolist()
-    with pytest.raises(keel.UnimplementedError, match="f32 to strings"):
-        backend.prepare(cast_model((FLOAT, STRING), STRING))
+
+
+WRITTEN = [0.0, -0.0, 1, -1, 10, 0.1, 123456.125, 123456.375, 12345678, 99999999.5, 99999996, 1e8, 123456789, 1e-4, 9.9999999e-5, 0.00012345678,
+           -1.5e-10, 3.4028235e38, -3.4028235e38, 1.1754944e-38, 1e-45, 7e-44, 16777217, 2.5, 1e22, np.inf, -np.inf, np.nan]
+
+
+def as_c_writes(x):
+    names = {"inf": "INF", "-inf": "-INF", "nan": "NaN"}
+    return np.array([names.get(text, text) for text in ("%.8g" % float(each) for each in x.flat)], object).reshape(x.shape)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind, dtype", [(FLOAT, np.float32), (TensorProto.FLOAT16, np.float16)])
+def test_cast_of_floats(device, kind, dtype):
+    rng = np.random.default_rng(4)
+    with np.errstate(over="ignore"):
+        numbers = np.array(WRITTEN).astype(dtype)
+    bits = rng.integers(0, 1 << 16, (40, 50, dtype().itemsize // 2), np.uint16).view(dtype)[..., 0]
+    for x in numbers, bits, numbers[:1], numbers[:0], numbers[5].reshape(()), (rng.integers(-10**6, 10**6, (3, 500)) / 100).astype(dtype):
+        got, = backend.prepare(cast_model((kind, STRING), STRING, x.shape), device).run([x])
+        np.testing.assert_array_equal(got, as_c_writes(x))
+
+
+def test_cast_of_floats_as_onnx_runtime():
+    assert_as_runtime(cast_model((FLOAT, STRING), STRING), [np.array(WRITTEN, np.float32)])
+    with pytest.raises(keel.UnimplementedError, match="f64 to strings; integers of up to i64 and floats of up to f32 can be cast"):
+        backend.prepare(cast_model((TensorProto.DOUBLE, STRING), STRING))
 
 
 FLOATS = ["0", "-0", "1", "+2.5", "-.5", "3.", "1e5", "1E-5", "-2.5e+3", "0.1", "123456.789", "00012.50", "3.4028235e38", "1e40", "-1e400",

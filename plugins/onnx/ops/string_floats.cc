@@ -19,13 +19,6 @@ Term power_of_ten(const Term& exponent) {
       .gather(exponent.clamp(0, static_cast<double>(kPowers - 1)), 0);
 }
 
-// x * 10^exponent, in two steps: one power may be too large.
-Term scaled(const Term& x, const Term& exponent) {
-  const Term more = exponent.op("maximum", 0), less = (-exponent).op("maximum", 0);
-  const double last = static_cast<double>(kPowers - 1);
-  return x * power_of_ten(more) * power_of_ten(more - last) / power_of_ten(less) / power_of_ten(less - last);
-}
-
 Term count(const Term& flags) { return flags.to(KEEL_I64).sum({1}, true); }
 
 // Of the rows [k, width], as columns [k, 1].
@@ -68,6 +61,12 @@ Term equals(const Term& text, const std::string& word) {
 }
 
 }  // namespace
+
+Term scaled(const Term& x, const Term& exponent) {
+  const Term more = exponent.op("maximum", 0), less = (-exponent).op("maximum", 0);
+  const double last = static_cast<double>(kPowers - 1);
+  return x * power_of_ten(more) * power_of_ten(more - last) / power_of_ten(less) / power_of_ten(less - last);
+}
 
 Term floats_of(Call& c, const Term& rows) {
   Edit& e = rows.edit();

@@ -56,6 +56,11 @@ Term places_of(const Term& numbers, const Ints& list);
 // string_floats.cc: f64[k] from the rows u8[k, width]; the run fails where one is no number.
 Term floats_of(Call& c, const Term& rows);
 
+// x * 10^exponent of f64 and i64, in two steps: one power may be too large.
+Term scaled(const Term& x, const Term& exponent);
+// string_digits.cc: u8[dims.., width] of f64[dims..].
+Term text_of_floats(const Term& x);
+
 // Operators that also take numbers.
 void concat_strings(Call& c);
 void where_strings(Call& c);
