@@ -83,6 +83,13 @@ def test_einsum(context, device, equation, shapes):
     assert_similar([np.asarray(np.einsum(equation, *operands))], run_model(context, device, model, inputs), 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("n", [10, 11, 64, 70])
+def test_einsum_of_many_operands(context, n):
+    operands = [RANDOM.uniform(0.9, 1.1, (2, 3)).astype(F) for _ in range(n)]
+    model, inputs = model_of("Einsum", operands, 12, {"equation": ",".join(["ab"] * n) + "->b"})
+    assert_similar([np.prod(operands, axis=0).sum(0)], run_model(context, "reference", model, inputs), 1e-4, 1e-5)
+
+
 @pytest.mark.parametrize("equation, shapes, most", [("ij,jk,kl->il", [(64, 64), (64, 64), (64, 1)], 64), ("ij,jk,kl->il", [(1, 64), (64, 64), (64, 64)], 64),
                                                     ("ij,kl,jk->il", [(64, 64), (64, 1), (64, 64)], 64)])
 def test_einsum_takes_the_order_of_the_fewest_multiplications(context, tmp_path, equation, shapes, most):

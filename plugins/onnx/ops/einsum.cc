@@ -175,6 +175,21 @@ EinsumOrder order_of(const std::vector<Factor>& factors, const std::string& resu
 // Whether a product of a and b reads a without a transpose.
 bool ends_shared(const Factor& a, const Factor& b) { return !a.labels.empty() && b.has(a.labels.back()); }
 
+Factor product(Call& c, const Factor& a, const Factor& b, const std::string& kept) {
+  const bool turned = ends_shared(b, a) && !ends_shared(a, b);
+  return turned ? contracted(c, b, a, kept) : contracted(c, a, b, kept);
+}
+
+void join_first_two(Call& c, std::vector<Factor>& factors, const std::string& result) {
+  std::string later = result;
+  for (size_t i = 2; i < factors.size(); i++) later += factors[i].labels;
+  Factor &a = factors[0], &b = factors[1];
+  sum_unused(a, later + b.labels);
+  sum_unused(b, later + a.labels);
+  a = product(c, a, b, later);
+  factors.erase(factors.begin() + 1);
+}
+
 Factor joined(Call& c, const std::vector<Factor>& factors, const EinsumOrder& order) {
   const std::function<Factor(uint64_t)> join = [&](uint64_t set) {
     if (std::has_single_bit(set)) {
@@ -183,9 +198,7 @@ Factor joined(Call& c, const std::vector<Factor>& factors, const EinsumOrder& or
       return f;
     }
     const uint64_t part = order.first_part(set);
-    const Factor a = join(part), b = join(set ^ part);
-    const bool turned = ends_shared(b, a) && !ends_shared(a, b);
-    return turned ? contracted(c, b, a, order.kept(set)) : contracted(c, a, b, order.kept(set));
+    return product(c, join(part), join(set ^ part), order.kept(set));
   };
   return join(order.all());
 }
@@ -213,6 +226,7 @@ void einsum(Call& c) {
     if (result.find(result[i], i + 1) != std::string::npos ||
         std::none_of(factors.begin(), factors.end(), [&](const Factor& f) { return f.has(result[i]); }))
       c.invalid(cat("label '", result.substr(i, 1), "' of the result must occur once there, and in a term"));
+  while (factors.size() > EinsumOrder::kMost) join_first_two(c, factors, result);
   c.set(0, ordered(joined(c, factors, order_of(factors, result)), result).v);
 }
 

@@ -5,17 +5,30 @@
 #include <utility>
 
 namespace onnx_import {
+namespace {
+
+// Of joining two sets that keep these labels.
+double multiplications(const std::string& left, const std::string& right,
+                       const std::function<double(char)>& size) {
+  double n = 1;
+  for (const char label : left) n *= size(label);
+  for (const char label : right)
+    if (left.find(label) == std::string::npos) n *= size(label);
+  return n;
+}
+
+}  // namespace
 
 EinsumOrder::EinsumOrder(std::vector<std::string> terms, std::string result,
                          const std::function<double(char)>& size)
     : terms_(std::move(terms)), result_(std::move(result)) {
-  if (terms_.size() > kMost) return;
   std::vector<double> cost(all() + 1, 0.0);
+  for (uint64_t set = 0; set <= all(); set++) kept_.push_back(labels_kept(set));
   parts_.resize(all() + 1);
   for (uint64_t set = 1; set <= all(); set++) {
     if (std::has_single_bit(set)) continue;
     const auto total = [&](uint64_t part) {
-      return cost[part] + cost[set ^ part] + join(part, set ^ part, size);
+      return cost[part] + cost[set ^ part] + multiplications(kept_[part], kept_[set ^ part], size);
     };
     parts_[set] = set ^ std::bit_floor(set);  // of equal orders that from the left
     double least = total(parts_[set]);
@@ -28,11 +41,7 @@ EinsumOrder::EinsumOrder(std::vector<std::string> terms, std::string result,
   }
 }
 
-uint64_t EinsumOrder::first_part(uint64_t set) const {
-  return parts_.empty() ? set ^ std::bit_floor(set) : parts_[set];
-}
-
-std::string EinsumOrder::kept(uint64_t set) const {
+std::string EinsumOrder::labels_kept(uint64_t set) const {
   std::string needed = result_, labels;
   for (size_t i = 0; i < terms_.size(); i++)
     if ((set >> i & 1) == 0) needed += terms_[i];
@@ -42,16 +51,6 @@ std::string EinsumOrder::kept(uint64_t set) const {
       if (needed.find(label) != std::string::npos && labels.find(label) == std::string::npos) labels += label;
   }
   return labels;
-}
-
-// Multiplications of joining two sets.
-double EinsumOrder::join(uint64_t a, uint64_t b, const std::function<double(char)>& size) const {
-  const std::string left = kept(a);
-  double n = 1;
-  for (const char label : left) n *= size(label);
-  for (const char label : kept(b))
-    if (left.find(label) == std::string::npos) n *= size(label);
-  return n;
 }
 
 }  // namespace onnx_import

@@ -11,21 +11,22 @@ namespace onnx_import {
 // A set of operands is a mask, a bit for each.
 class EinsumOrder {
  public:
-  // terms: the labels of each operand. More than kMost operands are joined from the left.
+  // terms: the labels of each operand, of kMost at most: the time grows by 3 with each.
   EinsumOrder(std::vector<std::string> terms, std::string result, const std::function<double(char)>& size);
   static constexpr size_t kMost = 10;
 
   uint64_t all() const { return (uint64_t{1} << terms_.size()) - 1; }
   // The first of the two parts that are joined last in a set of at least two.
-  uint64_t first_part(uint64_t set) const;
+  uint64_t first_part(uint64_t set) const { return parts_[set]; }
   // The labels of a set that the result or another operand needs.
-  std::string kept(uint64_t set) const;
+  const std::string& kept(uint64_t set) const { return kept_[set]; }
 
  private:
-  double join(uint64_t a, uint64_t b, const std::function<double(char)>& size) const;
+  std::string labels_kept(uint64_t set) const;
   std::vector<std::string> terms_;
   std::string result_;
-  std::vector<uint64_t> parts_;  // by set; empty: from the left
+  std::vector<uint64_t> parts_;  // by set
+  std::vector<std::string> kept_;
 };
 
 }  // namespace onnx_import
