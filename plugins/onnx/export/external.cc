@@ -2,9 +2,9 @@
 #include "plugins/onnx/export/external.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "plugins/onnx/import/failure.h"
+#include "plugins/onnx/import/number.h"
 #include "sdk/plugin/choice.h"
 
 namespace onnx_export {
@@ -20,12 +20,11 @@ uint64_t alignment(uint64_t size) { return size < (1 << 20) ? 4096 : 65536; }
 uint64_t most_bytes() {
   const std::string given = keel::plugin::variable(kVariable);
   if (given.empty()) return kMaxBytes;
-  uint64_t bytes = 0;
-  const char* end = given.data() + given.size();
-  if (auto [stop, error] = std::from_chars(given.data(), end, bytes); stop != end || error != std::errc{})
+  const auto bytes = onnx_import::number_in<uint64_t>(given);
+  if (!bytes)
     onnx_import::refuse(KEEL_INVALID,
                         onnx_import::cat(kVariable, " is '", given, "'; expected a number of bytes"));
-  return std::min(bytes, kMaxBytes);
+  return std::min(*bytes, kMaxBytes);
 }
 
 ExternalData::ExternalData(const std::string& path) : location_(path.substr(path.rfind('/') + 1) + ".data") {}

@@ -2,10 +2,10 @@
 // many elements an input has; its elements become the parameters NAME_0, NAME_1 ... Results have such names,
 // too.
 #include <algorithm>
-#include <charconv>
 
 #include "plugins/onnx/import/forms.h"
 #include "plugins/onnx/import/importer.h"
+#include "plugins/onnx/import/number.h"
 #include "plugins/onnx/import/text.h"
 
 namespace onnx_import {
@@ -28,12 +28,11 @@ std::string expected_of(const ValueInfo& info) {
 int64_t length_of(const ValueInfo& info, Text text) {
   if (info.is_optional && text == "none") return kAbsent;
   const int64_t most = info.is_sequence ? kMostElements : 1;
-  int64_t n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || end != text.data() + text.size() || n < 0 || n > most)
+  const auto n = number_in<int64_t>(text);
+  if (!n || *n < 0 || *n > most)
     refuse(KEEL_INVALID, cat("the length of '", info.name, "', ", kind_of(info), ": got '", text,
                              "'; expected ", expected_of(info)));
-  return n == 0 && !info.is_sequence ? kAbsent : n;
+  return *n == 0 && !info.is_sequence ? kAbsent : *n;
 }
 
 std::string listed(const std::vector<std::string>& names) {

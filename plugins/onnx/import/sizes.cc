@@ -1,18 +1,16 @@
 // sizes.cc: sizes fixed by the caller: the options "dim.NAME" and "shape.INPUT", which replace the model's
 // sizes of inputs.
-#include <charconv>
-
 #include "plugins/onnx/import/importer.h"
+#include "plugins/onnx/import/number.h"
 
 namespace onnx_import {
 namespace {
 
 int64_t number(Text text, const std::string& what) {
-  int64_t n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || end != text.data() + text.size() || n < 0 || KEEL_DIM_IS_HANDLE(n))
+  const auto n = number_in<int64_t>(text);
+  if (!n || *n < 0 || KEEL_DIM_IS_HANDLE(*n))
     refuse(KEEL_INVALID, cat(what, ": got '", text, "'; expected a size"));
-  return n;
+  return *n;
 }
 
 std::string listed(const std::set<std::string>& names) {

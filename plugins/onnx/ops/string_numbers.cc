@@ -1,6 +1,5 @@
 // string_numbers.cc: Cast between strings and integers, and of constants to floats.
-#include <charconv>
-
+#include "plugins/onnx/import/number.h"
 #include "plugins/onnx/ops/classes.h"
 
 namespace onnx_import {
@@ -53,13 +52,11 @@ Term written(const Term& x) {
   return select(from < static_cast<double>(kDigits), text, 0.0).to(KEEL_U8);
 }
 
-double number_in(Call& c, const std::string& word) {
-  double number = 0;
-  const size_t from = !word.empty() && word[0] == '+';
-  const auto [end, error] = std::from_chars(word.data() + from, word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size() || word.size() == from)
-    c.invalid(cat("its operand has the string '", word, "'; expected a number"));
-  return number;
+double parsed_number(Call& c, const std::string& word) {
+  const bool plus = !word.empty() && word[0] == '+';
+  const auto number = number_in<double>(std::string_view(word).substr(plus));
+  if (!number) c.invalid(cat("its operand has the string '", word, "'; expected a number"));
+  return *number;
 }
 
 // The strings of a constant as floats, the nearest ones.
@@ -68,7 +65,7 @@ Term parsed_constant(Call& c, const Data* bytes, keel_dt to) {
   std::vector<double> numbers;
   for (size_t at = 0; at < bytes->size; at += width) {
     const std::string row(reinterpret_cast<const char*>(bytes->bytes) + at, width);
-    numbers.push_back(number_in(c, row.substr(0, row.find('\0'))));
+    numbers.push_back(parsed_number(c, row.substr(0, row.find('\0'))));
   }
   return constant_of(c.e, KEEL_F64, numbers).to(to);
 }
