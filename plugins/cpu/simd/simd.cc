@@ -72,6 +72,14 @@ Isa UsedIsa() { return Chosen().used; }
 const char* NameOf(Isa isa) { return kIsas[static_cast<int>(isa)].name; }
 const char* IsaProblem() { return Chosen().problem.empty() ? nullptr : Chosen().problem.c_str(); }
 int SimdLevel() { return kIsas[static_cast<int>(UsedIsa())].level; }
+bool HasVnni() {
+#if defined(__x86_64__)
+  static const bool there = SimdLevel() == 2 && __builtin_cpu_supports("avx512vnni");
+  return there;
+#else
+  return false;
+#endif
+}
 
 void LimitOneDnn() {
   if (UsedIsa() == MachineIsa()) return;

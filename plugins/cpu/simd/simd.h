@@ -16,6 +16,7 @@
 namespace keel_cpu {
 
 int SimdLevel();  // 0: baseline, 1: AVX2 and FMA, 2: AVX-512
+bool HasVnni();   // level 2, with AVX-512 VNNI (simd_vnni.inc)
 
 // Processor classes; each includes the previous ones. The environment variable KEEL_CPU_ISA (sse4, avx2,
 // avx512, amx), read once at load, limits the loops, machine code and oneDNN to a class.
@@ -37,6 +38,8 @@ void LimitOneDnn();        // limits oneDNN to UsedIsa; call it before any other
 
 #if defined(__x86_64__)
 #define KEEL_PICK(table) (SimdLevel() == 2 ? &avx512::table : SimdLevel() == 1 ? &avx2::table : &base::table)
+#define KEEL_PICK_VNNI(table) (HasVnni() ? &vnni::table : KEEL_PICK(table))
 #else
 #define KEEL_PICK(table) (&base::table)
+#define KEEL_PICK_VNNI(table) KEEL_PICK(table)
 #endif
