@@ -106,6 +106,11 @@ void ParallelPieces(const keel_call* call, int64_t rows, int64_t n, int64_t cost
   ParallelFor(call, rows * Pieces(n), std::min(n, kPiece) * cost / 4 + 2,
               [&](int64_t first, int64_t stop) { EachPiece(first, stop, n, f); });
 }
+// y[i] = v for i below n.
+template <class T>
+void Fill(const keel_call* call, T* y, int64_t n, T v) {
+  ParallelFor(call, n, 1, [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, v); });
+}
 // memcpy that stops on cancellation.
 inline void CopyBytes(const keel_call* call, void* to, const void* from, int64_t bytes) {
   ParallelPieces(call, 1, bytes, 1, [&](int64_t, int64_t begin, int64_t end) {

@@ -182,10 +182,6 @@ keel_rc RunSlice(const keel_call* call) {
 struct Pad {
   Dims lo, gap;
 };
-template <class T>
-void Fill(const keel_call* call, T* y, int64_t n, T v) {
-  ParallelFor(call, n, 1, [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, v); });
-}
 // Copies rows along a walk with the result as its second operand, and fills the elements before, between and
 // after them, so that each element is written once.
 template <class T>

@@ -38,8 +38,7 @@ keel_rc RunScatterAdd(const keel_call* call) {
       sums = to;
     else
       sums = wide.get();
-    ParallelFor(call, n * inner, 1,
-                [&](int64_t begin, int64_t end) { std::fill(sums + begin, sums + end, Compute<T>{0}); });
+    Fill(call, sums, n * inner, Compute<T>{0});
     InChunks(call, 0, picks * Pieces(inner), std::min(inner, kPiece) + 4, [&](int64_t begin, int64_t end) {
       EachPiece(begin, end, inner, [&](int64_t k, int64_t first, int64_t stop) {
         AddRow<T>(sums + index[k] * inner + first, u + k * inner + first, stop - first);

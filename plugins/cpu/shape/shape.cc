@@ -23,9 +23,7 @@ keel_rc PrepareCopy(const Node&, keel_launch* launch) {
 
 template <class T>
 keel_rc RunFill(const keel_call* call) {
-  const T v = *In<T>(call, 0);
-  T* y = Out<T>(call, 0);
-  ParallelFor(call, call->count, 1, [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, v); });
+  Fill(call, Out<T>(call, 0), call->count, *In<T>(call, 0));
   return Done(call);
 }
 keel_rc PrepareFill(const Node& node, keel_launch* launch) {
@@ -93,8 +91,7 @@ keel_rc RunOneHot(const keel_call* call) {
                 inner = Product(t.shape + axis + 1, t.ndim - axis - 1);
   const I* index = In<I>(call, 0);
   T* y = Out<T>(call, 0);
-  ParallelFor(call, call->count, 1,
-              [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, FromInt<T>(0)); });
+  Fill(call, y, call->count, FromInt<T>(0));
   InChunks(call, 0, outer * inner, 8, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++)
       if (const int64_t k = index[i]; k >= 0 && k < n)
