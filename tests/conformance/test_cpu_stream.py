@@ -1,5 +1,5 @@
 """Results of the cpu device that are stored past the caches (from 12 MiB on; parallel/stream.h): exactly NumPy's numbers for ragged
-lengths, any alignment of the first element, element sizes, broadcast rows, groups, shared memory, threads and failures."""
+lengths, any alignment of the first element, element sizes, broadcast rows, shared memory, threads and failures; and for groups, which are not."""
 import keel_abi
 import numpy as np
 import pytest

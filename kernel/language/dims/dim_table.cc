@@ -80,7 +80,7 @@ Range Difference(const Expressions& e, Dim a, Dim b) {
   return known ? e.RangeOf(difference) : Range{-dims::kInfinity, dims::kInfinity};
 }
 
-// By bounds, or by the operands of max and min. steps: the most comparisons.
+// By bounds, or by the operands of a max. steps: the most comparisons.
 bool LessEqual(const Expressions& e, Dim a, Dim b, int* steps) {
   if (a == b) return true;
   if (--*steps < 0) return false;
