@@ -40,6 +40,10 @@ TEST(Dims, EqualExpressionsHaveEqualHandles) {
   EXPECT_EQ(*t.Parse("max(max(max(1, a), b+2), max(b, a))"), *t.Parse("max(max(1, a), b+2)"));
   EXPECT_NE(*t.Parse("max(max(a, b), c)"), *t.Parse("max(a, b)"));
   EXPECT_EQ(*t.Parse("min(b+1, b)"), *t.Symbol("b"));
+  EXPECT_EQ(*t.Parse("min(min(a, b), b)"), *t.Parse("min(a, b)"));
+  EXPECT_EQ(*t.Parse("max(min(a, b), a)"), *t.Symbol("a"));
+  EXPECT_EQ(*t.Parse("min(max(a, b), b)"), *t.Symbol("b"));
+  EXPECT_NE(*t.Parse("min(min(a, b), c)"), *t.Parse("min(a, b)"));
 }
 
 TEST(Dims, PrintsShortCanonicalText) {
@@ -66,6 +70,9 @@ TEST(Dims, ComparesForAllValues) {
   EXPECT_FALSE(t.NeverNegative(*t.Parse("b - 1")));
   EXPECT_TRUE(t.AlwaysLessEqual(b, *t.Parse("b+s")));
   EXPECT_FALSE(t.AlwaysLessEqual(*t.Parse("b+s"), b));
+  EXPECT_TRUE(t.AlwaysLessEqual(*t.Parse("min(b, 2)"), more));
+  EXPECT_TRUE(t.AlwaysLessEqual(b, *t.Parse("min(b+s, b+1)")));
+  EXPECT_FALSE(t.AlwaysLessEqual(b, *t.Parse("min(b+s, s)")));
 }
 
 TEST(Dims, SymbolsAreNumberedAndFound) {

@@ -80,17 +80,19 @@ Range Difference(const Expressions& e, Dim a, Dim b) {
   return known ? e.RangeOf(difference) : Range{-dims::kInfinity, dims::kInfinity};
 }
 
-// By bounds, or by the operands of a max. steps: the most comparisons.
+// By bounds, or by the operands of a max or min. steps: the most comparisons.
 bool LessEqual(const Expressions& e, Dim a, Dim b, int* steps) {
   if (a == b) return true;
   if (--*steps < 0) return false;
   if (Difference(e, a, b).hi <= 0) return true;
-  const Atom *low = e.AtomOf(a), *high = e.AtomOf(b);
-  if (high && high->kind == AtomKind::kMax &&
-      (LessEqual(e, a, high->a, steps) || LessEqual(e, a, high->b, steps)))
-    return true;
-  return low && low->kind == AtomKind::kMax && LessEqual(e, low->a, b, steps) &&
-         LessEqual(e, low->b, b, steps);
+  // Of the operands of an expression of the kind `one` a single one decides, of the other kind both.
+  auto decided = [](const Atom* atom, AtomKind one, auto&& holds) {
+    if (!atom || (atom->kind != AtomKind::kMax && atom->kind != AtomKind::kMin)) return false;
+    bool first = holds(atom->a);
+    return first == (atom->kind == one) ? first : holds(atom->b);
+  };
+  return decided(e.AtomOf(b), AtomKind::kMax, [&](Dim high) { return LessEqual(e, a, high, steps); }) ||
+         decided(e.AtomOf(a), AtomKind::kMin, [&](Dim low) { return LessEqual(e, low, b, steps); });
 }
 
 }  // namespace
