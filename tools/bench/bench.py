@@ -29,7 +29,7 @@ if __name__ == "__main__":
     peers.use()
 
 import numpy as np  # noqa: E402
-from figures import MEMORY, interval, markdown, show, summary  # noqa: E402
+from figures import MEMORY, markdown, ratio_to_best, show, summary  # noqa: E402
 from host import host  # noqa: E402
 from models import DEVICE_WORKLOADS, WORKLOADS  # noqa: E402
 from others import OTHERS  # noqa: E402
@@ -143,10 +143,7 @@ def row_of(name, what, times, **more):
     if {"keel", "keel_python"} <= set(times):
         row["from_python"] = statistics.median(a / b for a, b in zip(times["keel_python"], times["keel"]))
     if ours in times and others:
-        best = min(others, key=row["ms"].get)
-        ratios = [a / b for a, b in zip(times[ours], times[best])]
-        row.update(best=best, ratio=statistics.median(ratios))
-        row["ratio_low"], row["ratio_high"] = interval(ratios)
+        row["best"], row["ratio"], (row["ratio_low"], row["ratio_high"]) = ratio_to_best({n: times[n] for n in (ours, *others)}, ours)
     return row
 
 

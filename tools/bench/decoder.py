@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A step of a Llama-like decoder, one token, beside PyTorch and ONNX Runtime: it reads all weights once, so memory bounds it.
+"""A step of a Llama-like decoder, one token, beside PyTorch, ONNX Runtime and llama.cpp: it reads all weights once, so memory bounds it.
 
 Usage: decoder.py [FORM...] [--layers 4] [--rounds 15] [--threads 1] [--wall]
   FORM: f32, bf16 (values too), q8, q4 (weights in blocks of 32 with a scale, MatMulNBits), q8i, q4i (the same with
@@ -7,7 +7,7 @@ Usage: decoder.py [FORM...] [--layers 4] [--rounds 15] [--threads 1] [--wall]
   --layers: of width 2048, 16 heads, 5504 hidden units, 256 tokens before; 4 are 0.8 GB of f32
   --wall: wall time instead of processor time
 
-Answers are compared first. Each side is a process; they alternate within each round. A line has the medians, the median of the
+Answers are compared first (not those of llama.cpp: see decoder_llama.py). Each side is a process; they alternate within each round. A line has the medians, the median of the
 per-round ratios to the best peer with its 95 % interval, and the weights that Keel reads in a second beside a sum of 512 MB.
 """
 import argparse
@@ -23,16 +23,21 @@ import peers  # noqa: E402
 if __name__ == "__main__":
     peers.use()
 
+import decoder_llama  # noqa: E402
 import numpy as np  # noqa: E402
 from bench import rounds_of  # noqa: E402
 from decoder_sides import HEADS, KEPT, MATRICES, SIDES, WIDTH, write_onnx  # noqa: E402
-from figures import interval, time_text  # noqa: E402
+from figures import medians_text, ratio_to_best  # noqa: E402
 from worker import Worker, failure, timed  # noqa: E402
 
 FORMS = {"f32": ("keel", "onnxruntime", "torch"), "bf16": ("keel", "torch"), "q8": ("keel_import", "onnxruntime"),
          "q4": ("keel_import", "onnxruntime"), "q8i": ("keel_import", "onnxruntime"), "q4i": ("keel_import", "onnxruntime")}
 BYTES = {"f32": 4, "bf16": 2, "q8": 1 + 4 / 32, "q4": 0.5 + 4 / 32}  # of a weight, with its part of a scale
 APART = {"f32": 1e-3, "bf16": 3e-2, "q8": 1e-3, "q4": 1e-3, "q8i": 1e-2, "q4i": 1e-2}  # of the largest value
+
+
+def sides(form):
+    return FORMS[form] + (("llama",) if form in decoder_llama.TYPES and peers.has("llama_cpp") else ())
 
 
 def inputs(layers):
@@ -45,8 +50,8 @@ def serve(connection, side, form, path, layers, threads, cpu_time):
     """Sends the answer; then, per received number of runs, the seconds of one run."""
     clock = time.process_time if cpu_time else time.perf_counter
     try:
-        run = SIDES[side](form, path, inputs(layers), threads)
-        connection.send(np.asarray(run(), np.float32))
+        run = (SIDES | {"llama": decoder_llama.side})[side](form, path, inputs(layers), threads)
+        connection.send(run())
         while (runs := connection.recv()) is not None:
             run()
             connection.send(timed(run, runs, clock))
@@ -71,9 +76,10 @@ def measured(form, folder, args):
     if form != "bf16":
         write_onnx(form, path, args.layers)
     try:
-        for side in FORMS[form]:
+        for side in sides(form):
             workers[side] = Worker(serve, side, form, path, args.layers, args.threads, not args.wall)
-            if np.abs(workers[side].first - workers[FORMS[form][0]].first).max() > APART[form] * np.abs(workers[side].first).max():
+            answer, ours = workers[side].first, workers[FORMS[form][0]].first
+            if answer is not None and np.abs(answer - ours).max() > APART[form] * np.abs(answer).max():
                 raise RuntimeError(f"{form}: the answer of {side} differs from Keel's by more than {APART[form]} of the largest value")
         return rounds_of(workers, args.rounds, dict.fromkeys(workers, 2))
     finally:
@@ -82,13 +88,10 @@ def measured(form, folder, args):
 
 
 def line(form, layers, times):
-    ours, *peers_ = FORMS[form]
-    best = min(peers_, key=lambda side: statistics.median(times[side]))
-    ratios = [a / b for a, b in zip(times[ours], times[best])]
-    low, high = interval(ratios)
-    medians = "  ".join(f"{side} {time_text(1e3 * statistics.median(each))}" for side, each in times.items())
+    ours = next(iter(times))
+    best, ratio, (low, high) = ratio_to_best(times, ours)
     read = layers * sum(rows * columns for rows, columns in MATRICES.values()) * BYTES[form.rstrip("i")] / statistics.median(times[ours]) / 1e9
-    return f"{form:5} {medians}  ratio to {best} {statistics.median(ratios):.2f} [{low:.2f}, {high:.2f}]  {read:.1f} GB/s of {bandwidth():.1f}"
+    return f"{form:5} {medians_text(times)}  ratio to {best} {ratio:.2f} [{low:.2f}, {high:.2f}]  {read:.1f} GB/s of {bandwidth():.1f}"
 
 
 def main():
@@ -101,6 +104,8 @@ def main():
     args = parser.parse_args()
     if wrong := set(args.forms) - set(FORMS):
         parser.error(f"no form {', '.join(sorted(wrong))}; there are {', '.join(FORMS)}")
+    if not peers.has("llama_cpp"):
+        print(f"llama.cpp is not measured: {peers.PYTHON} -m pip install {decoder_llama.PACKAGES} (compiles for ten minutes)")
     for form in args.forms or FORMS:
         with tempfile.TemporaryDirectory(prefix="keel-bench-") as folder:
             print(line(form, args.layers, measured(form, folder, args)), flush=True)

@@ -166,7 +166,7 @@ def keel(form, path, values, threads):
     def run(x, *kept):
         return step(KeelOps(keel), x, kept, ({name: keel.constant(w.astype(dtype)) for name, w in each.items()} for each in weights(count)))
     given = [keel.array(x.astype(dtype)) for x in values]
-    return lambda: run(*given)
+    return lambda: np.asarray(run(*given), np.float32)
 
 
 def keel_import(form, path, values, threads):
@@ -174,7 +174,7 @@ def keel_import(form, path, values, threads):
     keel = keel_form.package()
     plan = keel.Session(keel.import_file(path), "cpu", threads=threads).prepare()
     given = [keel.array(x) for x in values]
-    return lambda: plan(*given)
+    return lambda: np.asarray(plan(*given), np.float32)
 
 
 def torch(form, path, values, threads):
@@ -186,7 +186,7 @@ def torch(form, path, values, threads):
 
     def run():
         with library.inference_mode():
-            return step(TorchOps(), x, kept, matrices).float()
+            return step(TorchOps(), x, kept, matrices).float().numpy()
     return run
 
 

@@ -1,5 +1,6 @@
 """Statistics of the comparisons, and their tables."""
 import math
+import statistics
 
 NAMES = {"keel": "Keel", "keel_python": "Keel from Python", "keel_function": "as a function", "numpy": "NumPy", "keel_import": "Keel, from ONNX",
          "onnxruntime": "ONNX Runtime", "torch": "PyTorch", "torch_compiled": "PyTorch compiled", "jax": "JAX", "tensorflow": "TensorFlow",
@@ -17,6 +18,17 @@ def interval(values):
     while (below := below + math.comb(n, k) / 2**n) <= 0.025:
         k += 1
     return ordered[max(0, k - 1)], ordered[min(n - 1, n - k)]
+
+
+def ratio_to_best(times, ours):
+    """The fastest other side, the median of the ratios of each round to it, and the interval of that median. times: by side, one per round."""
+    best = min((side for side in times if side != ours), key=lambda side: statistics.median(times[side]))
+    ratios = [a / b for a, b in zip(times[ours], times[best], strict=True)]
+    return best, statistics.median(ratios), interval(ratios)
+
+
+def medians_text(times):
+    return "  ".join(f"{side} {time_text(1e3 * statistics.median(each))}" for side, each in times.items())
 
 
 def time_text(ms):

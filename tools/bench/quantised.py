@@ -11,7 +11,6 @@ Calibrated with the input that is measured. Answers are compared first; they may
 process; they alternate within each round. A line has the medians, and the median of the per-round ratios with its 95 % interval.
 """
 import argparse
-import statistics
 import sys
 import tempfile
 from pathlib import Path
@@ -24,7 +23,7 @@ if __name__ == "__main__":
 
 import numpy as np  # noqa: E402
 from bench import SPAN, rounds_of  # noqa: E402
-from figures import interval, time_text  # noqa: E402
+from figures import medians_text, ratio_to_best  # noqa: E402
 from forms import onnx_form  # noqa: E402
 from models import WORKLOADS  # noqa: E402
 from sides import serve  # noqa: E402
@@ -80,10 +79,8 @@ def measured(name, form, folder, args):
 
 
 def line(name, form, times):
-    ratios = [a / b for a, b in zip(*(times[side] for side in SIDES))]
-    low, high = interval(ratios)
-    medians = "  ".join(f"{side} {time_text(1e3 * statistics.median(times[side]))}" for side in SIDES)
-    return f"{WORKLOADS[name][2]:32} {form:9} {medians}  ratio {statistics.median(ratios):.2f} [{low:.2f}, {high:.2f}]"
+    _, ratio, (low, high) = ratio_to_best(times, SIDES[0])
+    return f"{WORKLOADS[name][2]:32} {form:9} {medians_text(times)}  ratio {ratio:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def main():

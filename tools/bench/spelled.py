@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent)]
 from bench import SPAN, check, rounds_of  # noqa: E402
-from figures import interval, time_text  # noqa: E402
+from figures import medians_text, ratio_to_best  # noqa: E402
 from forms import onnx_form  # noqa: E402
 from forms.composite_form import CompositeForm, SpelledForm  # noqa: E402
 from models import WORKLOADS  # noqa: E402
@@ -43,11 +43,9 @@ def measured(name, folder, args):
 
 
 def line(name, times):
-    ratios = [a / b for a, b in zip(times["spelled"], times["composite"])]
-    low, high = interval(ratios)
-    first, _, third = statistics.quantiles(ratios, n=4)
-    medians = "  ".join(f"{kind} {time_text(1e3 * statistics.median(t))}" for kind, t in times.items())
-    return f"{WORKLOADS[name][2]:32} {medians}  ratio {statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}]" \
+    _, ratio, (low, high) = ratio_to_best(times, "spelled")
+    first, _, third = statistics.quantiles((a / b for a, b in zip(times["spelled"], times["composite"])), n=4)
+    return f"{WORKLOADS[name][2]:32} {medians_text(times)}  ratio {ratio:.3f} [{low:.3f}, {high:.3f}]" \
         f"  quartiles {first:.3f}, {third:.3f}"
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import numpy as np  # noqa: E402
-from figures import interval  # noqa: E402
+from figures import ratio_to_best  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
 from runtimes import RUNTIMES  # noqa: E402
 from worker import Worker  # noqa: E402
@@ -96,11 +96,8 @@ def compare(name, workers, rounds):
         for side in order[i % len(order):] + order[:i % len(order)]:
             times[side].append(workers[side].ask((name, calls[side])))
     row["us"] = {side: 1e6 * statistics.median(t) for side, t in times.items()}
-    peers = [side for side in times if side != "keel"]
-    if "keel" in times and peers:
-        row["best"] = min(peers, key=row["us"].get)
-        ratios = [a / b for a, b in zip(times["keel"], times[row["best"]], strict=True)]
-        row["ratio"], row["interval"] = statistics.median(ratios), interval(ratios)
+    if "keel" in times and len(times) > 1:
+        row["best"], row["ratio"], row["interval"] = ratio_to_best(times, "keel")
     if "keel" in row["us"]:
         seconds = 1e-6 * row["us"]["keel"]
         row["GB/s"], row["TFLOP/s"] = PROGRAMS[name].bytes / seconds / 1e9, PROGRAMS[name].operations / seconds / 1e12

@@ -25,7 +25,7 @@ if __name__ == "__main__":
 
 import numpy as np  # noqa: E402
 from cases import CASES  # noqa: E402
-from figures import interval  # noqa: E402
+from figures import ratio_to_best  # noqa: E402
 from runners import serve  # noqa: E402
 from worker import Worker  # noqa: E402
 
@@ -76,10 +76,8 @@ def compare(case, sides, rounds):
         for name in order[i % len(order):] + order[:i % len(order)]:
             time.sleep(SETTLE)
             times[name].append(sides[name].ask(runs))
-    best = min((n for n in answers if n != "keel"), key=lambda n: statistics.median(times[n]))
-    ratios = [a / b for a, b in zip(times["keel"], times[best])]
-    low, high = interval(ratios)
-    return {**row, "best": best, "ratio": statistics.median(ratios), "low": low, "high": high,
+    best, ratio, (low, high) = ratio_to_best(times, "keel")
+    return {**row, "best": best, "ratio": ratio, "low": low, "high": high,
             "us": {n: 1e6 * statistics.median(t) for n, t in times.items()}}
 
 
