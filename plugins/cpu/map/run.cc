@@ -60,6 +60,7 @@ void RunBits(const MapLayout& l, MapFailure* failure) {
 keel_rc RunProgram(const keel_call* call, const Map& map, const MapProgram& program) {
   const MapLayout l(call, &map, &program, *call->out[program.results[0]]);
   if (l.count == 0) return KEEL_OK;
+  if (RunByTable(l)) return Done(call);
   MapFailure failure;
   if (l.count == 1)
     RunOne(l, &failure);

@@ -97,7 +97,8 @@ class MapTiles {
       at_[slot] = Out<char>(l_.call, r) + element * l_.map->sizes[static_cast<size_t>(slot)];
     }
   }
-  void Result(char* to) { at_[l_.map->n_in + l_.program->results[0]] = to; }
+  void Place(int slot, char* to) { at_[slot] = to; }
+  void Result(char* to) { Place(l_.map->n_in + l_.program->results[0], to); }
   // Runs all steps on n elements; `first` is the index of the first one in the result.
   void Run(int64_t n, int64_t first);
 
@@ -111,5 +112,9 @@ class MapTiles {
   char* at_[kMapSlots];
   bool one_[kMapSlots];
 };
+
+// Whether the program is a function of one 8-bit integer and long enough to look up its values: then all is
+// done (table.cc).
+bool RunByTable(const MapLayout& l);
 
 }  // namespace keel_cpu

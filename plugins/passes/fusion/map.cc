@@ -12,7 +12,7 @@
 namespace keel_passes {
 namespace {
 
-constexpr size_t kMostSteps = 32, kMostOperands = 24;
+constexpr size_t kMostSteps = 64, kMostOperands = 24;
 
 bool same_dims(const Edit& e, NodeId a, NodeId b) {
   return e.same(e.type(e.out(a)).dims, e.type(e.out(b)).dims);

@@ -2,7 +2,8 @@
 //
 // A Dequantised value is (cast(q) - zero) * scale, with constants; the subtraction may be missing. A
 // contraction of two becomes the integer contraction times the product of both scales, if the device has an
-// impl of it. max_pool moves before the dequantisation. A value that is quantised as it was before is itself.
+// impl of it. max_pool moves before the dequantisation. A value that is quantised as it was before is itself,
+// also after moves of its elements.
 #include <algorithm>
 #include <cmath>
 
@@ -155,6 +156,27 @@ std::optional<double> number(Edit& e, NodeId n, size_t i) {
   return known(e, n, i) ? uniform(e, e.in(n, i)) : std::nullopt;
 }
 
+// Ops that only move elements, with their attribute.
+const char* moved_by(std::string_view op) {
+  return op == "reshape" ? "to" : op == "transpose" ? "perm" : nullptr;
+}
+
+// The moves that end in *v, the last one first; *v becomes the value that they begin with.
+std::vector<NodeId> moves_before(const Edit& e, keel_value* v) {
+  std::vector<NodeId> moves;
+  for (NodeId n = e.producer(*v); n != kNone && moved_by(e.op(n)); n = e.producer(*v)) {
+    moves.push_back(n);
+    *v = e.in(n, 0);
+  }
+  return moves;
+}
+
+keel_value moved(Edit& e, keel_value v, const std::vector<NodeId>& moves) {
+  for (auto n = moves.rbegin(); n != moves.rend(); ++n)
+    v = e.add(std::string(e.op(*n)), {v}, e.attrs(*n, {moved_by(e.op(*n))}));
+  return v;
+}
+
 // cast(clamp(round(x / scale) + zero)), where x was dequantised with the same scale and zero point.
 bool quantised_again(Edit& e, NodeId n) {
   const NodeId clamp = e.made_by(e.in(n, 0), "clamp");
@@ -169,7 +191,9 @@ bool quantised_again(Edit& e, NodeId n) {
   const NodeId round = e.made_by(v, "round");
   const NodeId div = round == kNone ? kNone : e.made_by(e.in(round, 0), "div");
   if (div == kNone) return false;
-  const std::optional<Dequantised> x = dequantised(e, e.in(div, 0));
+  keel_value before = e.in(div, 0);
+  const std::vector<NodeId> moves = moves_before(e, &before);
+  const std::optional<Dequantised> x = dequantised(e, before);
   const std::optional<double> scale = number(e, div, 1), low = number(e, clamp, 1),
                               high = number(e, clamp, 2);
   if (!x || !x->whole() || !scale || !low || !high) return false;
@@ -177,7 +201,9 @@ bool quantised_again(Edit& e, NodeId n) {
   const bool same = x->scale[0] == *scale && x->zero[0] == zero && *low == least && *high == least + 255;
   // In this range no product of an 8-bit integer and the scale is rounded to an infinity or loses digits.
   const bool exact = std::fabs(*scale) > 1e-30 && std::fabs(*scale) < 1e30;
-  return same && exact && e.type(x->q).dtype == e.type(e.out(n)).dtype && e.replace(n, x->q);
+  if (!same || !exact || e.type(x->q).dtype != e.type(e.out(n)).dtype) return false;
+  e.at(n);
+  return e.replace(n, moved(e, x->q, moves));
 }
 
 constexpr Rule kRules[] = {
