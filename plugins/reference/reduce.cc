@@ -1,7 +1,7 @@
 // reduce.cc: reductions along axes, and ordering along one axis.
 //
 // fold() implements all reductions over several axes from an initial value, a step per element and a final
-// step; Lines iterates along one axis for arg_max, top_k and cumsum.
+// step; Lines iterates along one axis for arg_max, top_k, cumsum and linear_recurrence.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -200,6 +200,33 @@ keel_rc cumsum(const CumsumState& s, const keel_call& c) {
                     [&](auto tag) { return cumsum_typed<typename decltype(tag)::type>(s, c); });
 }
 
+struct RecurrenceState {
+  int64_t axis;
+  bool reverse;
+  void read(Attributes& a) {
+    axis = a.i64("axis");
+    reverse = a.boolean("reverse");
+  }
+};
+template <class T>
+keel_rc recurrence_typed(const RecurrenceState& s, const keel_call& c) {
+  const Lines lines(dims_of(*c.in[0]), s.axis);
+  for (int64_t line = 0; line < lines.count(); ++line) {
+    Sum<T> y = 0;
+    for (int64_t i = 0; i < lines.n; ++i) {
+      const int64_t at = lines.start(line) + (s.reverse ? lines.n - 1 - i : i) * lines.inner;
+      const Sum<T> b = wide(in<T>(c, 1)[at]);
+      y = i == 0 ? b : wide(in<T>(c, 0)[at]) * y + b;
+      out<T>(c)[at] = make<T>(y);
+    }
+  }
+  return KEEL_OK;
+}
+keel_rc linear_recurrence(const RecurrenceState& s, const keel_call& c) {
+  return typed<Num>(c, in_type(c),
+                    [&](auto tag) { return recurrence_typed<typename decltype(tag)::type>(s, c); });
+}
+
 constexpr uint32_t kAny = KEEL_IMPL_ANY_DIMS;
 constexpr keel_impl kImpls[] = {
     row<AxesState, reduce_sum>(REFERENCE_OP("reduce_sum"), kAny),
@@ -211,6 +238,7 @@ constexpr keel_impl kImpls[] = {
     row<ArgState, arg_min>(REFERENCE_OP("arg_min"), kAny),
     row<TopState, top_k>(REFERENCE_OP("top_k"), kAny),
     row<CumsumState, cumsum>(REFERENCE_OP("cumsum"), kAny),
+    row<RecurrenceState, linear_recurrence>(REFERENCE_OP("linear_recurrence"), kAny),
 };
 
 }  // namespace

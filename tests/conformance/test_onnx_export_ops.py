@@ -51,7 +51,7 @@ SHAPES = [
         "reduce_mean(cast(x){to=i32}){axes=[0]}", "reduce_sum(cast(x){to=i8})", "reduce_sum(x){axes=[]}",
         "reduce_max(slice(x){stop=[2, 0, 4]}){axes=[1]}", "reduce_mean(slice(x){stop=[2, 0, 4]}){axes=[1]}",
         "reduce_min(cast(slice(x){stop=[2, 0, 4]}){to=i16}){axes=[1]}", "reduce_max(x > 3){axes=[1]}", "cumsum(x){axis=1, exclusive=true, reverse=true}",
-        "cumsum(cast(x * 9){to=i8}){axis=2}", "arg_max(x){axis=2}", "arg_min(x * x){axis=0, last=true}", "sort(x){axis=1, descending=true}",
+        "cumsum(cast(x * 9){to=i8}){axis=2}", "cumprod(x){axis=2, exclusive=true}", "cumprod(cast(x * 9){to=i8}){axis=1, reverse=true}", "arg_max(x){axis=2}", "arg_min(x * x){axis=0, last=true}", "sort(x){axis=1, descending=true}",
         "argsort(abs(x))", "log_sum_exp(x)", "softmax(x){axis=1}", "log_softmax(x)", "matmul(x, x){tb=true}", "matmul(x, x){ta=true}",
         "matmul(cast(x){to=i8}, cast(x){to=i8}){ta=true}", "layer_norm(x, fill(2.0){dims=[4]}, fill(1.0){dims=[4]})",
         "rms_norm(x, fill(2.0){dims=[4]})", "one_hot(cast(x){to=i32}){depth=5}", "one_hot(cast(x){to=i64}){depth=5, axis=1}",

@@ -263,6 +263,10 @@ def test_lines(dtype):
                 same(lambda a, op=op, axis=axis, last=last: op(a, axis=axis, last=last), x)
         for kind in ({}, {"exclusive": True}, {"reverse": True}):
             same(lambda a, axis=axis, kind=kind: keel.cumsum(a, axis=axis, **kind), x, tolerance=0.1 if x.itemsize == 2 else 1e-4)
+        part = (x / 8 % 1).astype(dtype) if dtype in FLOATS else x
+        for reverse in (False, True):
+            same(lambda a, b, axis=axis, reverse=reverse: keel.linear_recurrence(a, b, axis=axis, reverse=reverse), part, x,
+                 tolerance=0.1 if x.itemsize == 2 else 1e-4)
 
 
 def test_arg_of_no_elements():

@@ -158,6 +158,8 @@ TEST_F(Opset, BodiesHaveTheTypesThatTheirOpsDeclare) {
       {"roll", {"i8[b, n, 3]"}, {I("axis", 1), I("shift", -2)}},
       {"reduce_var", {"f32[b, n]"}, {L("axes", {-1}), F("ddof", 1)}},
       {"reduce_std", {"f32[b, n]"}, {B("keep", true)}},
+      {"cumprod", {"i8[b, n, 3]"}, {I("axis", 1), B("reverse", true)}},
+      {"cumprod", {"f32[n]"}, {B("exclusive", true)}},
       {"sort", {"i32[b, n, 3]"}, {I("axis", 1)}},
       {"argsort", {"f32[b, n]"}, {B("descending", true)}},
       {"eye", {}, {I("cols", 4), I("rows", 3)}},

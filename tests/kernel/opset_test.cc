@@ -81,6 +81,8 @@ TEST_F(Opset, Reductions) {
   EXPECT_EQ(Infer("sort", {"u8[2, 3]"}, {I("axis", 0)}), "u8[2, 3], i64[2, 3]");
   EXPECT_EQ(Infer("argsort", {"f32[2, 3]"}), "i64[2, 3]");
   EXPECT_EQ(Infer("cumsum", {"i32[2, 3]"}, {I("axis", 1)}), "i32[2, 3]");
+  EXPECT_EQ(Infer("cumprod", {"i32[2, 3]"}, {I("axis", 1)}), "i32[2, 3]");
+  EXPECT_EQ(Infer("linear_recurrence", {"f16[n, 3]", "f16[n, 3]"}), "f16[n, 3]");
 }
 
 TEST_F(Opset, Shapes) {

@@ -238,6 +238,10 @@ CASES = {
     "trim": [Case([draw(*shape), np.asarray(count, kind)], {"size": count}) for shape, count, kind in
              [((5,), 3, "i8"), ((3, 2), 2, "i4"), ((4, 3), 2, "i8"), ((1, 1), 1, "i8"), ((3,), 0, "i8"), ((0, 2), 0, "i8")]],
     "cumsum": along(draw) + along(draw, exclusive=True) + along(draw, reverse=True) + along(draw, exclusive=True, reverse=True),
+    "cumprod": [c for exclusive in (False, True) for reverse in (False, True) for source in (apart, with_zeros)
+                for c in along(source, exclusive=exclusive, reverse=reverse)],
+    "linear_recurrence": [Case([draw(*shape), draw(*shape)], {"axis": axis, "reverse": reverse}) for reverse in (False, True)
+                          for shape, axis in [((1,), 0), ((4,), -1), ((2, 3), 0), ((2, 3, 2), 1), ((0, 3), 1), ((3, 0), 0)]],
     "matmul": matmuls(),
     "conv": [Case([draw(*x), draw(*w)], a) for x, w, a in CONVS], "conv_grad_x": conv_grads("x"), "conv_grad_w": conv_grads("w"),
     "max_pool": windows(apart) + [Case([apart(1, 1, 3)], {"window": [2], "lo": [lo], "hi": [hi]})

@@ -84,6 +84,15 @@ def test_cumsum(dtype, exclusive, reverse):
         same(lambda t: keel.cumsum(t, axis=axis, exclusive=exclusive, reverse=reverse), x, tolerance=1e-4 if dtype == np.float32 else None)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", NUMBERS, ids=name)
+def test_recurrences(dtype, reverse):
+    for shape, axis in [((7,), 0), ((3, 200), 1), ((3, 65, 2), 1), ((5, 4, 3), 0), ((2, 0), 1), ((45_000,), 0)]:  # the last in three steps
+        a, b = values(dtype, *shape), values(dtype, *shape, seed=1)
+        a = (a % 1).astype(dtype) if dtype in FLOATS else a
+        same(lambda s, t: keel.linear_recurrence(s, t, axis=axis, reverse=reverse), a, b, tolerance=0.1 if a.itemsize == 2 else 1e-4)
+
+
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("dtype", NUMBERS, ids=name)
 def test_top_k(dtype, largest):

@@ -1,4 +1,5 @@
-// arg.cc: along one dim: arg_max, arg_min, cumsum. A tensor is viewed as [outer, n, inner].
+// arg.cc: along one dim: arg_max, arg_min, cumsum, linear_recurrence. A tensor is viewed as [outer, n,
+// inner].
 #include <algorithm>
 
 #include "plugins/cpu/common.h"
@@ -99,14 +100,17 @@ keel_rc PrepareArg(const Node& node, keel_launch* launch) {
               VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunArg<kMax, T>; }));
 }
 
+// Integers wrap: computed unsigned.
+template <class T>
+using Running = std::conditional_t<std::is_integral_v<Compute<T>>, uint64_t, double>;
+
 struct Cumsum {
   int64_t axis;
   bool exclusive, reverse;
 };
 template <class T>
 keel_rc RunCumsum(const keel_call* call) {
-  // Integers wrap: summed unsigned.
-  using Sum = std::conditional_t<std::is_integral_v<Compute<T>>, uint64_t, double>;
+  using Sum = Running<T>;
   const Cumsum& s = State<Cumsum>(call);
   const Lines lines(*call->in[0], s.axis);
   const T* x = In<T>(call, 0);
@@ -133,10 +137,44 @@ keel_rc PrepareCumsum(const Node& node, keel_launch* launch) {
               VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunCumsum<T>; }));
 }
 
+struct Recurrence {
+  int64_t axis;
+  bool reverse;
+};
+template <class T>
+keel_rc RunRecurrence(const keel_call* call) {
+  const Recurrence& s = State<Recurrence>(call);
+  const Lines lines(*call->in[0], s.axis);
+  const T *a = In<T>(call, 0), *b = In<T>(call, 1);
+  T* y = Out<T>(call, 0);
+  ParallelFor(call, lines.Count(), lines.n * 4, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; line++) {
+      const int64_t first = lines.First(line) + (s.reverse ? (lines.n - 1) * lines.inner : 0);
+      const int64_t step = s.reverse ? -lines.inner : lines.inner;
+      Running<T> now = 0;
+      InChunks(call, 0, lines.n, 4, [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; i++) {
+          const int64_t at = first + i * step;
+          const auto add = static_cast<Running<T>>(Widen(b[at]));
+          now = i == 0 ? add : static_cast<Running<T>>(Widen(a[at])) * now + add;
+          Narrow(static_cast<Compute<T>>(now), y[at]);
+        }
+      });
+    }
+  });
+  return Done(call);
+}
+keel_rc PrepareRecurrence(const Node& node, keel_launch* launch) {
+  const keel_tensor a = node.In(0);
+  return Keep(launch, Recurrence{node.Int("axis"), node.Flag("reverse")},
+              VisitAll(keel_dt_of(&a), []<class T>() -> Run { return RunRecurrence<T>; }));
+}
+
 constexpr keel_impl kImpls[] = {
     Impl("arg_max", "loop arg_max", Prepare<PrepareArg<true>>, KEEL_IMPL_ANY_DIMS),
     Impl("arg_min", "loop arg_min", Prepare<PrepareArg<false>>, KEEL_IMPL_ANY_DIMS),
     Impl("cumsum", "loop cumsum", Prepare<PrepareCumsum>, KEEL_IMPL_ANY_DIMS),
+    Impl("linear_recurrence", "loop linear_recurrence", Prepare<PrepareRecurrence>, KEEL_IMPL_ANY_DIMS),
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// lines.cu: ops along lines x[outer, :, inner]: arg_max, arg_min, cumsum.
+// lines.cu: ops along lines x[outer, :, inner]: arg_max, arg_min, cumsum, linear_recurrence.
 #define LEAST_BLOCKS 4
 #include "args.h"
 #include "scalar.cuh"
@@ -81,8 +81,25 @@ DEVICE void cumsum(const KeelArgs& args) {
   }
 }
 
+// Operands a, b, result. Numbers: lines, size, inner, 1 from the end. A thread for each line.
+template <class S>
+DEVICE void recurrence(const KeelArgs& args) {
+  const i64 *n = args.numbers, size = n[1], inner = n[2];
+  for (i64 line = first_element(); line < n[0]; line += grid_size()) {
+    const i64 base = line / inner * size * inner + line % inner;
+    Compute<S> y = (Compute<S>)0;
+    for (i64 k = 0; k < size; k++) {
+      const i64 at = base + (n[3] ? size - 1 - k : k) * inner;
+      const Compute<S> b = Number<S>::from(operand<const S>(args, 1)[at]);
+      y = k == 0 ? b : multiply_add(Number<S>::from(operand<const S>(args, 0)[at]), y, b);
+      operand<S>(args, 2)[at] = Number<S>::to(y);
+    }
+  }
+}
+
 #define DTYPE(S, name)                          \
   BLOCK_KERNEL(arg_##name) { arg<S>(args); }    \
-  KERNEL(cumsum_##name) { cumsum<S>(args); }
+  KERNEL(cumsum_##name) { cumsum<S>(args); }    \
+  KERNEL(recurrence_##name) { recurrence<S>(args); }
 #define ONLY_NUMBERS
 #include "dtypes.inc"

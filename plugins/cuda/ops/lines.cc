@@ -1,4 +1,4 @@
-// lines.cc: ops along one axis: arg_max, arg_min, cumsum.
+// lines.cc: ops along one axis: arg_max, arg_min, cumsum, linear_recurrence.
 #include "emit/emit.h"
 #include "op.h"
 
@@ -31,12 +31,21 @@ void Cumsum(Op& op) {
          {count, lines.size, lines.inner, op.Int("exclusive") != 0, op.Int("reverse") != 0});
 }
 
+void Recurrence(Op& op) {
+  const keel_tensor a = op.In(0);
+  const Lines lines(a, op.Int("axis"));
+  const int64_t count = lines.outer * lines.inner;
+  op.Add("lines", "recurrence_" + NameOf(keel::plugin::dtype_of(a)), Blocks(count), {0, 1, op.Result()},
+         {count, lines.size, lines.inner, op.Int("reverse") != 0});
+}
+
 }  // namespace
 
 Impls LineImpls() {
   return {Row<Arg>("arg_max", kNumTypes, "arg by blocks or threads"),
           Row<Arg>("arg_min", kNumTypes, "arg by blocks or threads"),
-          Row<Cumsum>("cumsum", kNumTypes, "a thread for each line")};
+          Row<Cumsum>("cumsum", kNumTypes, "a thread for each line"),
+          Row<Recurrence>("linear_recurrence", kNumTypes, "a thread for each line")};
 }
 
 }  // namespace keel_cuda

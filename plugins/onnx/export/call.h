@@ -69,6 +69,8 @@ struct Row {
 
 // The operator of the row.
 void plain(Call& c);
+// The operator of the row, with the attributes of CumSum (reduce.cc).
+void running(Call& c);
 // The dtype to compute in where an ONNX operator takes no integers of less than 32 bits: i32 for these, whose
 // results wrap to the narrow one.
 keel_dt wide_dtype(keel_dt dtype);

@@ -38,6 +38,11 @@ void batch_norm(Call& c) {
          NodeAttrs().f("epsilon", c.real("eps")));
 }
 
+void cumprod(Call& c) {
+  c.scope.model().need(int64_t{26});
+  running(c);
+}
+
 constexpr Row kRows[] = {{"sigmoid", plain, "Sigmoid"},
                          {"softplus", plain, "Softplus"},
                          {"tan", plain, "Tan"},
@@ -49,6 +54,7 @@ constexpr Row kRows[] = {{"sigmoid", plain, "Sigmoid"},
                          {"softmax", along_axis, "Softmax"},
                          {"log_softmax", along_axis, "LogSoftmax"},
                          {"layer_norm", layer_norm},
+                         {"cumprod", cumprod, "CumProd"},
                          {"batch_norm", batch_norm}};
 
 }  // namespace

@@ -105,14 +105,18 @@ void extreme(Call& c) {
   c.give("Where", {any_nan(c, x, {axis}, false), c.add("ArgMax", {nan}, attrs()), plain});
 }
 
-void cumsum(Call& c) {
+}  // namespace
+
+void running(Call& c) {
   keel_dt wide;
   const std::string x = widened(c, &wide);
   const Names in = {x, c.scalar(KEEL_I64, static_cast<double>(c.number("axis")))};
   NodeAttrs attrs = NodeAttrs().i("exclusive", c.flag("exclusive")).i("reverse", c.flag("reverse"));
-  if (wide == c.dtype()) return c.give("CumSum", in, std::move(attrs));
-  c.give_cast(c.add("CumSum", in, std::move(attrs)));
+  if (wide == c.dtype()) return c.give(c.row->onnx, in, std::move(attrs));
+  c.give_cast(c.add(c.row->onnx, in, std::move(attrs)));
 }
+
+namespace {
 
 // NaN counts as the largest, which ONNX leaves open: it is sorted as infinity, so only their order may
 // differ.
@@ -139,7 +143,7 @@ constexpr Row kRows[] = {{"reduce_sum", reduce_wrapping, "ReduceSum"},
                          {"reduce_min", reduce_extreme, "ReduceMin"},
                          {"arg_max", extreme, "ArgMax"},
                          {"arg_min", extreme, "ArgMin"},
-                         {"cumsum", cumsum},
+                         {"cumsum", running, "CumSum"},
                          {"top_k", top_k}};
 
 }  // namespace

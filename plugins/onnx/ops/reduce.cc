@@ -104,9 +104,10 @@ void top_k_of(Call& c, keel_dim k) {
 void top_k(Call& c) { top_k_of(c, c.list(1).at(0)); }
 void top_k_1(Call& c) { top_k_of(c, c.required("k")); }
 
-void cumsum(Call& c) {
+template <OpName op>
+void running(Call& c) {
   const int64_t axis = c.axis(c.numbers(1).at(0), c.rank(0));
-  c.done("cumsum", {c.in(0)},
+  c.done(op.text, {c.in(0)},
          Attrs()
              .i("axis", axis)
              .flag("exclusive", c.i("exclusive", 0) != 0)
@@ -140,7 +141,8 @@ constexpr Rule kRules[] = {
     {"ArgMin", 1, arg<"arg_min">, "axis keepdims select_last_index"},
     {"TopK", 10, top_k, "axis largest sorted", bit(1)},
     {"TopK", 1, top_k_1, "axis k"},
-    {"CumSum", 11, cumsum, "exclusive reverse", bit(1)},
+    {"CumSum", 11, running<"cumsum">, "exclusive reverse", bit(1)},
+    {"CumProd", 26, running<"cumprod">, "exclusive reverse", bit(1)},
 };
 
 }  // namespace

@@ -1,28 +1,10 @@
-// running.cc: values carried along a dim: CumProd, Det (elimination), LinearAttention, and
-// CausalConvWithState.
+// running.cc: values carried along a dim: Det (elimination), LinearAttention, and CausalConvWithState.
 #include <cmath>
 
 #include "plugins/onnx/ops/loop.h"
 
 namespace onnx_import {
 namespace {
-
-void cumprod(Call& c) {
-  const int64_t axis = c.axis(c.numbers(1).at(0), c.rank(0));
-  const bool exclusive = c.i("exclusive", 0) != 0;
-  Ints perm = counting(0, c.rank(0));
-  std::swap(perm[0], perm[static_cast<size_t>(axis)]);
-  const Term x = Term(c, 0).transpose(perm);
-  ScanOperands in;
-  in.carried = {filled(c.e, x.dtype(), 1, without(x.dims(), 0))};
-  in.scanned = {x};
-  in.reverse = c.i("reverse", 0) != 0;
-  const Terms out = scan(c.e, in, [&](const Terms& p, const Terms&, const Terms& each) {
-    const Term next = p[0] * each[0];
-    return Terms{next, exclusive ? p[0] : next};
-  });
-  c.set(0, out[1].transpose(perm).v);
-}
 
 // Row k of each matrix [b, n, n], or column k (axis 2), as [b, n].
 Term line(const Term& a, const Term& is_k, size_t axis) {
@@ -160,7 +142,6 @@ void causal_conv(Call& c) {
 }
 
 constexpr Rule kRules[] = {
-    {"CumProd", 26, cumprod, "exclusive reverse", bit(1)},
     {"Det", 11, det},
     {"LinearAttention", 27, linear_attention, "chunk_size kv_num_heads q_num_heads scale update_rule"},
     {"CausalConvWithState", 27, causal_conv, "activation"},

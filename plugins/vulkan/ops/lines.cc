@@ -1,4 +1,4 @@
-// lines.cc: ops along one axis: arg_max, arg_min, cumsum, top_k.
+// lines.cc: ops along one axis: arg_max, arg_min, cumsum, linear_recurrence, top_k.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -50,6 +50,19 @@ void Cumsum(Op& op) {
   op.Then(op.work.pipeline, op.work.groups, 2);
 }
 
+// A step takes a share of each line.
+void Recurrence(Op& op) {
+  const keel_tensor a = op.In(0);
+  const Lines lines(a, op.Int("axis"));
+  const struct {
+    uint32_t lines, size, inner, share;
+  } n = {lines.count(), lines.size, lines.inner, kMostIterations};
+  op.work.Set(n);
+  const VkPipeline pipeline = op.Numbers("recurrence", a, {op.Int("reverse") != 0});
+  const uint32_t steps = std::max(1u, CeilDiv(n.size, n.share));
+  for (uint32_t step = 0; step < steps; step++) op.Then(pipeline, ThreadGroups(n.lines), step);
+}
+
 void TopK(Op& op) {
   const keel_tensor x = op.In(0), y = op.Out(0);
   const uint32_t size = static_cast<uint32_t>(x.shape[x.ndim - 1]), filled = std::bit_ceil(size);
@@ -77,6 +90,7 @@ Impls LineImpls() {
   return {NumbersRow<Arg>("arg_max", kNumTypes, "arg by groups or threads"),
           NumbersRow<Arg>("arg_min", kNumTypes, "arg by groups or threads"),
           NumbersRow<Cumsum>("cumsum", kNumTypes, "sums of pieces"),
+          NumbersRow<Recurrence>("linear_recurrence", kNumTypes, "a thread for each line"),
           NumbersRow<TopK>("top_k", kNumTypes, "bitonic sort")};
 }
 
