@@ -97,6 +97,9 @@ TEST_F(Opset, Shapes) {
   EXPECT_EQ(Infer("split", {"f32[2, 7]"}, {I("axis", 1), L("sizes", {3, 4})}), "f32[2, 3], f32[2, 4]");
   EXPECT_EQ(Infer("slice", {"f32[5, 6]"}, {I("start", 1), L("step", {1, 2}), L("stop", {4, 6})}),
             "f32[3, 3]");
+  EXPECT_EQ(Infer("slice_index", {"i32[2]"}, {L("dims", {2, 3}), L("of", {5, 6})}), "i64[2, 3]");
+  EXPECT_EQ(Infer("dynamic_slice", {"u8[5, n]", "i64[2]"}, {L("dims", {2, 1})}), "u8[2, 1]");
+  EXPECT_EQ(Infer("dynamic_update_slice", {"f32[5, n]", "f32[1, n]", "i32[2]"}), "f32[5, n]");
   EXPECT_EQ(Infer("pad", {"f32[3]", "1"}, {I("gap", 1), I("hi", 2), I("lo", 1)}), "f32[8]");
   EXPECT_EQ(Infer("tile", {"f32[3, 1]"}, {L("times", {2, 4})}), "f32[6, 4]");
   EXPECT_EQ(Infer("gather", {"f32[2, 3, 4]", "i32[7, 8]"}, {I("axis", 1)}), "f32[2, 7, 8, 4]");

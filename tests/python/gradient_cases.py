@@ -168,6 +168,8 @@ def attentions():
     return cases
 
 
+PARTS = [((), [], []), ((1,), [0], [1]), ((5,), [9], [2]), ((4, 3), [-1, 1], [2, 2]), ((2, 3, 2), [1, 1, 0], [1, 2, 2]), ((4, 0), [1, 0], [2, 0]),
+         ((3,), [1], [0])]  # x, start, dims
 KEY = np.array(7, np.uint64)
 CASES = {
     "add": binary(draw, draw), "sub": binary(draw, draw), "mul": binary(draw, draw), "div": binary(draw, positive),
@@ -202,6 +204,8 @@ CASES = {
     "slice": [Case([draw(*shape)], attrs) for shape, attrs in
               [((4,), {}), ((4,), {"start": [1], "stop": [3]}), ((7,), {"start": [1], "step": [3]}), ((4, 5), {"start": [1, 0], "stop": [4, 4], "step": [2, 3]}),
                ((4,), {"start": [2], "stop": [2]}), ((0, 3), {"step": [1, 2]}), ((6,), {"stop": [5], "step": [2]}), ((1,), {"step": [4]})]],
+    "dynamic_slice": [Case([draw(*x), np.array(start, np.int64)], {"dims": dims}) for x, start, dims in PARTS],
+    "dynamic_update_slice": [Case([draw(*x), draw(*dims), np.array(start, np.int64)]) for x, start, dims in PARTS],
     "pad": [Case([draw(*shape), np.array(0.3)], attrs) for shape, attrs in
             [((3,), {}), ((3,), {"lo": [2], "hi": [1]}), ((3,), {"gap": [2]}), ((2, 3), {"lo": [1, 0], "hi": [0, 2], "gap": [0, 1]}),
              ((0, 2), {"lo": [2, 1]}), ((1,), {"gap": [3], "hi": [1]}), ((0,), {"gap": [2], "hi": [2]}), ((), {})]],
