@@ -168,6 +168,11 @@ const std::vector<Case> kBodies = {
     {"eye", {}, {I("cols", 4), I("rows", 3)}},
     {"random_uniform", {"u64[]", "f32[]", "f32[]"}, {L("dims", {2, 3})}},
     {"random_uniform", {"u64[]", "i32[]", "i32[]"}, {L("dims", {5})}},
+    {"erf_inv", {"f16[b, 3]"}, {}},
+    {"truncated_normal", {"u64[]", "f32[]", "f32[]"}, {L("dims", {2, 3})}},
+    {"categorical", {"u64[]", "f32[b, n]"}, {L("dims", {5})}},
+    {"categorical", {"u64[]", "f16[3]"}, {}},
+    {"shuffle", {"u64[]", "bool[b, n, 3]"}, {I("axis", 1)}},
 };
 
 TEST_F(Opset, BodiesHaveTheTypesThatTheirOpsDeclare) {

@@ -265,5 +265,7 @@ CASES = {
     "linear": [Case([draw(*x), draw(*w), draw(w[1])]) for x, w in [((1, 1), (1, 1)), ((2, 3), (3, 2)), ((2, 2, 3), (3, 4)), ((0, 2), (2, 3)), ((2, 0), (0, 3))]],
     "attention": attentions(),
     "mean_squared_error": [Case([draw(*s), draw(*s)]) for s in [(), (1,), (2, 3), (0,), (2, 0)]],
+    "erf_inv": unary(inside), "truncated_normal": [Case([KEY, np.array(-0.4), np.array(1.3)], {"dims": dims}) for dims in ([], [1], [0], [2, 3])],
+    "shuffle": [Case([KEY, draw(*shape)], {"axis": axis}) for shape, axis in [((1,), 0), ((5,), 0), ((2, 3), 1), ((3, 0), 0)]],
     "random_uniform": [Case([KEY, np.array(-0.4), np.array(1.3)], {"dims": dims}) for dims in ([], [1], [0], [2, 3])],
 }

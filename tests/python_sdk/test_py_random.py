@@ -46,6 +46,47 @@ def test_numbers_are_where_they_were_asked_to_be():
     assert bits.dtype is keel.u32 and (abs(share - 0.5) < 0.03).all() and bits.numpy().max() > 2**31
 
 
+def test_truncated_normal(device):
+    x = keel.random.truncated_normal(20000, 0, 2, mean=5, stddev=2, key=1).numpy()
+    assert x.dtype == np.float32 and x.min() >= 5 and x.max() <= 9 and abs(x.mean() - 5 - 2 * 0.7228) < 0.05
+    y = keel.random.truncated_normal((2, 0), dtype=keel.f16)
+    assert y.shape == (2, 0) and y.dtype is keel.f16
+    assert keel.same(keel.random.truncated_normal(3, key=4), keel.truncated_normal(4, -2.0, 2.0, [3]))
+    assert keel.Generator(3).truncated_normal((4,), low=keel.array(1.5), high=float("inf")).numpy().min() >= 1.5
+    with pytest.raises(keel.RangeError, match=r"no number in \[2, 1\]"):
+        keel.random.truncated_normal(3, 2, 1)
+    with pytest.raises(keel.InvalidError, match="i32"):
+        keel.random.truncated_normal(3, dtype=keel.i32)
+
+
+def test_categories(device):
+    logits = np.log(np.array([[0.1, 0.9], [0.5, 0.5]], np.float32))
+    share = keel.random.categorical(logits, 5000, key=1).numpy().mean(0)
+    np.testing.assert_allclose(share, [0.9, 0.5], atol=0.04)
+    one = keel.random.categorical(logits)
+    assert one.shape == (2,) and one.dtype is keel.i64
+    g, again = keel.Generator(3), keel.Generator(3)
+    assert keel.same(g.categorical(logits, (4, 5)), again.categorical(logits, (4, 5)))
+    assert not keel.same(g.categorical(logits, (4, 5)), keel.Generator(4).categorical(logits, (4, 5)))
+    with pytest.raises(keel.InvalidError, match="logits"):
+        keel.random.categorical(1.0)
+
+
+def test_shuffles(device):
+    x = np.arange(12).reshape(4, 3)
+    moved = keel.random.shuffle(x, key=2).numpy()
+    np.testing.assert_array_equal(moved[np.argsort(moved[:, 0])], x)
+    across = keel.random.shuffle(x, axis=1, key=2).numpy()
+    np.testing.assert_array_equal(np.sort(across, 1), x)
+    g = keel.Generator(3)
+    f = keel.function(lambda n: g.shuffle(n))
+    first, second = f(keel.arange(100)), f(keel.arange(100))
+    assert not keel.same(first, second) and keel.same(first, keel.Generator(3).shuffle(keel.arange(100)))
+    assert sorted(first.tolist()) == list(range(100))
+    with pytest.raises(keel.InvalidError, match="axis"):
+        keel.random.shuffle(x, axis=2)
+
+
 def test_a_traced_function_draws_new_numbers_in_each_run():
     mine, same_seed = keel.Generator(3), keel.Generator(3)
     f = keel.function(lambda x: x + mine.normal(2))

@@ -61,6 +61,27 @@ TEST_P(Randoms, ATracedFunctionDrawsNewNumbersInEachRun) {
   EXPECT_TRUE(same(mine.normal({2}), same_seed.normal({2}))) << "eager code goes on where the graph was";
 }
 
+TEST_P(Randoms, TruncatedNumbersCategoriesAndOrders) {
+  keel::Generator g(1);
+  double sum = 0;
+  for (float v : g.truncated_normal({20000}, {.low = 0, .mean = 5, .stddev = 2}).values<float>()) {
+    ASSERT_TRUE(v >= 5 && v <= 9) << v;
+    sum += v;
+  }
+  EXPECT_NEAR(sum / 20000, 5 + 2 * 0.7228, 0.05);  // of a half normal number up to 2: 0.7228
+  Tensor found = g.categorical({-INFINITY, 0.f, 0.f}, {1000});
+  EXPECT_EQ(found.type(), "i64[1000]");
+  std::map<int64_t, int> counts;
+  for (int64_t i : found.values<int64_t>()) counts[i]++;
+  EXPECT_EQ(counts.count(0), 0u);
+  EXPECT_NEAR(counts[1], 500, 80);
+  const Tensor x = {1.f, 2.f, 3.f, 4.f, 5.f};
+  std::vector<float> moved = g.shuffle(x).values<float>();
+  std::sort(moved.begin(), moved.end());
+  EXPECT_EQ(moved, x.values<float>());
+  EXPECT_NE(Failure([&] { g.shuffle(x, 1); }), "");
+}
+
 TEST_P(Randoms, OptionsThatDoNotFitAreErrors) {
   EXPECT_TRUE(Has(Failure([] { keel::random_uniform({2}, {.high = 1.5, .dtype = KEEL_I32}); }), "1.5"));
   EXPECT_NE(Failure([] { keel::random_normal({2}, {.dtype = KEEL_I32}); }), "");

@@ -24,6 +24,12 @@ struct NormalOptions {
   keel_dt dtype = KEEL_F32;
 };
 
+struct TruncatedNormalOptions {
+  double low = -2, high = 2;  // in standard deviations from the mean
+  double mean = 0, stddev = 1;
+  keel_dt dtype = KEEL_F32;
+};
+
 /// A stream of keys: a variable with a counter. In a traced function each run advances it and draws new
 /// numbers. Thread-safe; the assignment of keys to concurrent threads is unspecified.
 class Generator {
@@ -46,11 +52,23 @@ class Generator {
     return random_uniform(key(), tensor(o.low, o.dtype), tensor(o.high, o.dtype), dims);
   }
   Tensor normal(const Ints& dims, const NormalOptions& o = {}) {
-    Tensor x = random(key(), dims, {.kind = "normal", .dtype = o.dtype});
-    return o.mean == 0 && o.stddev == 1 ? x : x * o.stddev + o.mean;
+    return scaled(random(key(), dims, {.kind = "normal", .dtype = o.dtype}), o.mean, o.stddev);
   }
+  Tensor truncated_normal(const Ints& dims, const TruncatedNormalOptions& o = {}) {
+    const Tensor low = tensor(Literal(o.low), o.dtype), high = tensor(Literal(o.high), o.dtype);
+    return scaled(keel::truncated_normal(key(), low, high, dims), o.mean, o.stddev);
+  }
+  /// Indices along the last dim, with the probabilities softmax(logits): dims of them for each row.
+  Tensor categorical(const Tensor& logits, const Ints& dims = {}) {
+    return keel::categorical(key(), logits, {.dims = dims});
+  }
+  /// The slices of x along axis in a random order.
+  Tensor shuffle(const Tensor& x, int64_t axis = 0) { return keel::shuffle(key(), x, {.axis = axis}); }
 
  private:
+  static Tensor scaled(const Tensor& x, double mean, double stddev) {
+    return mean == 0 && stddev == 1 ? x : x * stddev + mean;
+  }
   // Decorrelates adjacent seeds (the finalizer of SplitMix64; Steele, Lea, Flood 2014).
   static uint64_t mixed(uint64_t z) {
     z += 0x9e3779b97f4a7c15u;

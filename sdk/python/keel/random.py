@@ -80,9 +80,21 @@ class Generator:
         """As normal(), with a new key."""
         return normal(shape, mean, stddev, dtype, self.key())
 
+    def truncated_normal(self, shape, low=-2, high=2, mean=0, stddev=1, dtype=_keel.f32):
+        """As truncated_normal(), with a new key."""
+        return truncated_normal(shape, low, high, mean, stddev, dtype, self.key())
+
     def bits(self, shape):
         """As bits(), with a new key."""
         return bits(shape, self.key())
+
+    def categorical(self, logits, shape=()):
+        """As categorical(), with a new key."""
+        return categorical(logits, shape, self.key())
+
+    def shuffle(self, x, axis=0):
+        """As shuffle(), with a new key."""
+        return shuffle(x, axis, self.key())
 
 
 def _key(key):
@@ -104,14 +116,40 @@ def uniform(shape, low=0, high=1, dtype=_keel.f32, key=None):
 
 def normal(shape, mean=0, stddev=1, dtype=_keel.f32, key=None):
     """Normal numbers of a floating dtype, from a key or the global generator. Raises InvalidError for other dtypes."""
-    x = ops.random(_key(key), sizes(shape), kind="normal", dtype=dtype)
+    return _scaled(ops.random(_key(key), sizes(shape), kind="normal", dtype=dtype), mean, stddev)
+
+
+def _scaled(x, mean, stddev):
     plain = isinstance(mean, (int, float)) and isinstance(stddev, (int, float)) and (mean, stddev) == (0, 1)
     return x if plain else x * stddev + mean
+
+
+def truncated_normal(shape, low=-2, high=2, mean=0, stddev=1, dtype=_keel.f32, key=None):
+    """Normal numbers of a floating dtype that are within mean + low * stddev and mean + high * stddev, from a key or the
+    global generator. low and high may be infinite; an interval beyond 7 or -7 has few different numbers. Raises
+    InvalidError for other dtypes, RangeError if low > high."""
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)) and not low <= high:
+        raise RangeError(f"keel.random.truncated_normal: there is no number in [{low}, {high}]", Code.RANGE,
+                         hint="low is the first bound, in standard deviations from the mean")
+    bounds = (_keel.array(bound, dtype) for bound in (low, high))
+    return _scaled(ops.truncated_normal(_key(key), *bounds, sizes(shape)), mean, stddev)
 
 
 def bits(shape, key=None):
     """u32 of 32 random bits each, from a key or the global generator."""
     return ops.cast(ops.random(_key(key), sizes(shape), dtype=_keel.f64) * 2.**32, _keel.u32)
+
+
+def categorical(logits, shape=(), key=None):
+    """Indices along the last dim of logits (i64), drawn with the probabilities softmax(logits): an independent one for each
+    row and each index of shape, whose dims come first; from a key or the global generator."""
+    return ops.categorical(_key(key), logits, sizes(shape))
+
+
+def shuffle(x, axis=0, key=None):
+    """The slices of x along axis in a random order, from a key or the global generator; keel.random.shuffle(keel.arange(n))
+    is a permutation of n numbers."""
+    return ops.shuffle(_key(key), x, axis=axis)
 
 
 def seed(seed):
