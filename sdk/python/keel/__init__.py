@@ -15,6 +15,7 @@ from . import data, optim, strings  # noqa: F401
 from . import methods as _methods  # noqa: F401  of tensors
 from . import variable as _variable  # noqa: F401  operators
 from . import convert
+from .contraction import einsum
 from .control import cond, scan, switch, while_loop
 from .custom import custom_gradient
 from .entry import Entry
