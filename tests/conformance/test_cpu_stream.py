@@ -45,6 +45,17 @@ def test_broadcast_rows(shapes):
     np.testing.assert_array_equal(keel_abi.Context(threads=2).apply("cpu", "mul", a, b), a * b)
 
 
+@pytest.mark.parametrize("dtype, shape", [(np.float32, (2048, 2048)), (np.float32, (1616, 2055)), (np.float32, (2055, 1616)), (np.float64, (1024, 1608)),
+                                          (np.float16, (3072, 2049)), (np.int8, (4096, 3200)), (np.float32, (3, 1040, 1040)),
+                                          (np.float32, (1024, 1030)), (np.float32, (1030, 1024)), (np.int8, (4096, 70))])
+def test_transposed(dtype, shape):
+    """The last three are stored whole lines at a time, but not past the caches."""
+    x = values(int(np.prod(shape)), dtype).reshape(shape)
+    perm = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+    for threads in (1, 3):
+        np.testing.assert_array_equal(keel_abi.Context(threads=threads).apply("cpu", "transpose", x, perm=perm), x.transpose(perm))
+
+
 def group(g, x, y):
     total = g.node("add", x, y)
     return g.node("mul", g.node("sub", total, g.node("neg", x)), y)

@@ -37,9 +37,10 @@ void CopyRow(const T* x, int64_t sx, T* y, int64_t sy, int64_t n) {
 
 // The last two dims as a matrix: x is read down its columns, in squares of 16.
 template <class T>
-void CopyTransposed(const T* x, const int64_t* sx, T* y, const int64_t* sy, int64_t rows, int64_t cols) {
+void CopyTransposed(const T* x, const int64_t* sx, T* y, const int64_t* sy, int64_t rows, int64_t cols,
+                    bool streams) {
   constexpr int64_t kSide = 16;
-  if (sx[0] == 1 && sy[1] == 1) return Transpose(x, sx[1], cols, rows, y, sy[0]);
+  if (sx[0] == 1 && sy[1] == 1) return Transpose(x, sx[1], cols, rows, y, sy[0], streams);
   for (int64_t r = 0; r < rows; r += kSide)
     for (int64_t c = 0; c < cols; c += kSide)
       for (int64_t i = r, ie = std::min(rows, r + kSide); i < ie; i++)
@@ -73,15 +74,17 @@ void Copy(const keel_call* call, Walk<2> w, const T* x, T* y) {
       const int64_t tall = one ? rows : std::min(rows, std::max(kTall, kTile / cols / kWide * kWide));
       const int64_t wide = one ? cols : std::min(cols, std::max(kWide, kTile / tall / kWide * kWide));
       const int64_t across = (cols + wide - 1) / wide, tiles = (rows + tall - 1) / tall * across;
+      const bool streams = Streams(call, 0, outer.Rows() * rows * cols * static_cast<int64_t>(sizeof(T)));
       ParallelFor(call, outer.Rows() * tiles, tall * wide * 2, [&](int64_t begin, int64_t end) {
         for (int64_t u = begin; u < end; u++) {
           const int64_t r = u % tiles / across * tall, c = u % tiles % across * wide;
           outer.Rows(u / tiles, u / tiles + 1, [&](int64_t, const int64_t* at) {
             CopyTransposed(x + at[0] + r * pair_x[0] + c * pair_x[1], pair_x,
                            y + at[1] + r * pair_y[0] + c * pair_y[1], pair_y, std::min(tall, rows - r),
-                           std::min(wide, cols - c));
+                           std::min(wide, cols - c), streams);
           });
         }
+        if (streams) StreamFence();
       });
       return;
     }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "plugins/cpu/parallel/stream.h"
+
 namespace keel_cpu {
 
 // y[j * sy + i] = x[i * sx + j] for a block of kSide by kSide.
@@ -50,7 +52,8 @@ struct TransposeBlock {
 // Blocks in tiles of whole cache lines. kDown: each line of y is completed before the next, else each line of
 // x.
 template <class T, bool kDown>
-void TransposeTiles(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y, int64_t sy) {
+[[gnu::always_inline]] inline void TransposeTiles(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y,
+                                                  int64_t sy) {
   constexpr int64_t kSide = TransposeBlock<T>::kSide, kLine = std::max<int64_t>(64 / sizeof(T), kSide);
   const auto corner = [=](int64_t i, int64_t ie, int64_t j, int64_t je) {
     for (int64_t a = i; a < ie; a++)
@@ -75,10 +78,39 @@ void TransposeTiles(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y,
     }
 }
 
+// The same with each whole line of y made in a tile and stored at once, past the caches if `streams`: lines
+// of y at a distance of a large power of two share a cache set and would evict one another between their
+// parts.
+template <class T>
+[[gnu::noinline]] void TransposeLines(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y, int64_t sy,
+                                      bool streams) {
+  constexpr int64_t kSide = 64 / sizeof(T), kBytes = 64;
+  alignas(kBytes) T tile[kSide * kSide];
+  for (int64_t i = 0; i < rows; i += kSide)
+    for (int64_t j = 0; j < columns; j += kSide) {
+      const int64_t high = std::min(kSide, rows - i), wide = std::min(kSide, columns - j);
+      TransposeTiles<T, false>(x + i * sx + j, sx, high, wide, tile, kSide);
+      for (int64_t b = 0; b < wide; b++) {
+        char* to = reinterpret_cast<char*>(y + (j + b) * sy + i);
+        const char* from = reinterpret_cast<const char*>(tile + b * kSide);
+        if (high < kSide)
+          std::memcpy(to, from, static_cast<size_t>(high) * sizeof(T));
+        else if (streams)
+          StreamCopy(to, from, kBytes);
+        else
+          std::memcpy(to, from, kBytes);
+      }
+    }
+}
+
 // y[j * sy + i] = x[i * sx + j] for i < rows, j < columns. Cache lines at a distance of a large power of two
 // map to the same cache set.
 template <class T>
-void Transpose(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y, int64_t sy) {
+void Transpose(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y, int64_t sy,
+               bool streams = false) {
+  const bool in_lines = sy * sizeof(T) % kLine == 0 && reinterpret_cast<uintptr_t>(y) % kLine == 0;
+  if (in_lines && (streams || (sy * sizeof(T) % 4096 == 0 && sy <= sx)))
+    return TransposeLines(x, sx, rows, columns, y, sy, streams);
   if (sy * sizeof(T) % 4096 == 0 && sy > sx) return TransposeTiles<T, true>(x, sx, rows, columns, y, sy);
   TransposeTiles<T, false>(x, sx, rows, columns, y, sy);
 }
