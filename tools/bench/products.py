@@ -1,11 +1,12 @@
 """Measures products of f32 by oneDNN and by the own loops of the device cpu, on one thread, and writes the table from which the
 device chooses: plugins/cpu/matmul/choices.inc.
 
-    products.py [CLASS...]     classes of KEEL_CPU_ISA (default: sse4 avx2 avx512); others keep their lines
+    products.py [CLASS...]     classes of KEEL_CPU_ISA (default: sse4 avx2 avx512); others, and processors of other makers, keep their lines
 """
 import datetime
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -65,13 +66,15 @@ def percents(isa):
 
 
 def main(isas):
-    chip = next(line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name"))
-    kept = [line for line in TABLE.read_text().splitlines() if not any(f"Isa::{ISAS[isa]}," in line for isa in isas)
-            and not any(line.startswith(f"// {isa}:") for isa in isas)] if TABLE.exists() else ["// By tools/bench/products.py."]
+    info = Path("/proc/cpuinfo").read_text()
+    model = next(line.split(":")[1].strip() for line in info.splitlines() if line.startswith("model name"))
+    chip = "Intel" if "GenuineIntel" in info else "Amd"
+    starts = {isa: (f"{{Chip::k{chip}, Isa::{ISAS[isa]},", f"// {isa}, {chip.lower()}:") for isa in isas}
+    lines = re.sub(r",\s+(?=[{\d])", ", ", TABLE.read_text()).replace("}, {", "},\n{").splitlines()
+    kept = [line.strip() for line in lines if not any(line.strip().startswith(start) for start in starts.values())]
     for isa in isas:
-        kept.append(f"// {isa}: {chip}, {datetime.date.today()}")
-        for (m, k, n), (varying, constant) in zip(SHAPES, percents(isa)):
-            kept.append(f"{{Isa::{ISAS[isa]}, {m}, {k}, {n}, {varying}, {constant}}},")
+        kept.append(f"{starts[isa][1]} {model}, {datetime.date.today()}")
+        kept += [f"{starts[isa][0]} {m}, {k}, {n}, {varying}, {constant}}}," for (m, k, n), (varying, constant) in zip(SHAPES, percents(isa))]
     TABLE.write_text("\n".join(kept) + "\n")
 
 

@@ -13,7 +13,17 @@
 namespace keel_cpu {
 namespace {
 
+// Makers of processors, whose caches and units differ: each has lines of its own.
+enum class Chip { kAmd, kIntel };
+Chip ThisChip() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_is("intel")) return Chip::kIntel;
+#endif
+  return Chip::kAmd;
+}
+
 struct Measured {
+  Chip chip;
   Isa isa;
   int64_t m, k, n;
   int varying, constant;  // time of the own loops in percent of oneDNN's, by whether b is a constant
@@ -31,13 +41,13 @@ constexpr int64_t kSmallWork = 256 * 1024;
 // Places in ProductReasons.
 enum : size_t { kSmall, kDots, kForcedOwn, kForcedOneDnn, kTunedOwn, kTunedOneDnn, kTable };
 
-// The lines of this class.
+// The lines of this class, measured on a processor of this maker if there are any.
 std::vector<Measured> Lines() {
   const Isa isa = std::min(UsedIsa(), Isa::kAvx512);  // AMX has no f32
-  std::vector<Measured> lines;
+  std::vector<Measured> lines, others;
   for (const Measured& each : kMeasured)
-    if (each.isa == isa) lines.push_back(each);
-  return lines;
+    if (each.isa == isa) (each.chip == ThisChip() ? lines : others).push_back(each);
+  return lines.empty() ? others : lines;
 }
 const std::vector<Measured>& Table() {
   static const std::vector<Measured> lines = Lines();
