@@ -85,6 +85,13 @@ TEST_F(Opset, Reductions) {
   EXPECT_EQ(Infer("linear_recurrence", {"f16[n, 3]", "f16[n, 3]"}), "f16[n, 3]");
 }
 
+TEST_F(Opset, Transforms) {
+  EXPECT_EQ(Infer("dft", {"f32[n, 1]"}), "f32[n, 2]");
+  EXPECT_EQ(Infer("dft", {"f32[3, 7, 4, 1]"}, {I("axis", 1), B("onesided", true)}), "f32[3, 4, 4, 2]");
+  EXPECT_EQ(Infer("dft", {"f16[3, 5, 2]"}, {B("inverse", true), B("onesided", true)}), "f16[3, 8, 1]");
+  EXPECT_EQ(Infer("dft", {"f64[3, 5, 2]"}, {B("inverse", true), I("length", 6)}), "f64[3, 6, 2]");
+}
+
 TEST_F(Opset, Shapes) {
   EXPECT_EQ(Infer("fill", {"f32[]"}, {L("dims", {2, 3})}), "f32[2, 3]");
   EXPECT_EQ(Infer("iota", {}, {I("axis", 1), L("dims", {2, 3})}), "i64[2, 3]");

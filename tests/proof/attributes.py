@@ -122,6 +122,22 @@ def part(drawer, env):
     yield "stop", listed(stops)
 
 
+def smaller(drawer, dims):
+    return listed(drawer.one([d, d, min(d, 1)]) if isinstance(d, int) else d for d in dims)
+
+
+def piece(drawer, env):
+    yield "dims", smaller(drawer, env["P"])
+
+
+def indices(drawer, env):
+    if not isinstance(env["r"], int) or env["r"] > 4:
+        raise Refused("too many dims")
+    dims = drawer.dims(env["r"])
+    yield "of", listed(dims)
+    yield "dims", smaller(drawer, dims)
+
+
 def window(drawer, env):
     yield "window", listed(drawer.one([1, 2, 3]) if isinstance(d, int) else 1 for d in env["S"])
 
@@ -147,5 +163,6 @@ def braces(drawer, env):
     yield "format", drawer.one(['""', f'"step {drawer.shared.name("t")}"'])
 
 
-OF_OPS = {"reshape": reshape, "broadcast_to": spread, "sum_to": gathered, "split": sizes, "slice": part, "max_pool": window,
-          "max_pool_index": window, "avg_pool": window, "top_k": least("k"), "scatter_add": size, "iota": columns, "print": braces}
+OF_OPS = {"reshape": reshape, "broadcast_to": spread, "sum_to": gathered, "split": sizes, "slice": part, "dynamic_slice": piece,
+          "slice_index": indices, "max_pool": window, "max_pool_index": window, "avg_pool": window, "top_k": least("k"),
+          "scatter_add": size, "iota": columns, "print": braces}

@@ -247,6 +247,11 @@ CASES = {
     "linear_recurrence": [Case([draw(*shape), draw(*shape)], {"axis": axis, "reverse": reverse}) for reverse in (False, True)
                           for shape, axis in [((1,), 0), ((4,), -1), ((2, 3), 0), ((2, 3, 2), 1), ((0, 3), 1), ((3, 0), 0)]],
     "matmul": matmuls(),
+    "dft": [Case([draw(*shape)], attrs) for shape, attrs in
+            [((1, 1), {}), ((1, 2), {"inverse": True}), ((5, 2), {}), ((2, 6, 1), {}), ((4, 3, 2), {"axis": 0, "inverse": True}), ((0, 3, 2), {}),
+             ((4, 2), {"length": 6}), ((5, 2), {"length": 3, "inverse": True}), ((2, 6, 2, 1), {"axis": 1, "onesided": True}), ((5, 1), {"onesided": True, "length": 7}),
+             ((4, 2), {"onesided": True, "inverse": True}), ((3, 2, 2), {"axis": 0, "onesided": True, "inverse": True, "length": 5}),
+             ((5, 1), {"onesided": True, "inverse": True, "length": 4})]],
     "conv": [Case([draw(*x), draw(*w)], a) for x, w, a in CONVS], "conv_grad_x": conv_grads("x"), "conv_grad_w": conv_grads("w"),
     "max_pool": windows(apart) + [Case([apart(1, 1, 3)], {"window": [2], "lo": [lo], "hi": [hi]})
                                    for lo, hi in [(2, 3), (0, 3), (3, 0)]],  # some windows contain no element

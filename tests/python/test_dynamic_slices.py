@@ -62,8 +62,8 @@ def test_sizes_may_be_symbols(context, device):
 
 
 @pytest.mark.parametrize("op, operands, attrs, words", [
-    ("dynamic_slice", [np.zeros((2, 3), np.float32), np.zeros(1, np.int64)], {"dims": [1, 1]}, "start 1 numbers"),
-    ("dynamic_slice", [np.zeros((2, 3), np.float32), np.zeros(2, np.int64)], {"dims": [1]}, "the part 1"),
+    ("dynamic_slice", [np.zeros((2, 3), np.float32), np.zeros(1, np.int64)], {"dims": [1, 1]}, "start has dim 1 where 2 is expected"),
+    ("dynamic_slice", [np.zeros((2, 3), np.float32), np.zeros(2, np.int64)], {"dims": [1]}, "2 dims but the part 1"),
     ("dynamic_slice", [np.zeros((2, 3), np.float32), np.zeros(2, np.int64)], {"dims": [1, 4]}, r"\[1, 4\] does not fit in \[2, 3\]"),
     ("dynamic_slice", [np.zeros((2, 3), np.float32), np.zeros(2, np.float32)], {"dims": [1, 1]}, "must be one of i32, i64"),
     ("dynamic_update_slice", [np.zeros(2, np.float32), np.zeros(3, np.float32), np.zeros(1, np.int32)], {}, r"u: \[3\] does not fit in x: \[2\]"),

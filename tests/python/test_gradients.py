@@ -187,7 +187,7 @@ FLAT = {
     "add", "sub", "mod", "rem", "maximum", "minimum", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "leaky_relu", "clamp", "select",
     "cast", "identity", "fill", "reshape", "broadcast_to", "sum_to", "transpose", "concat", "split", "slice", "pad", "reverse", "trim", "tile", "gather",
     "scatter_add", "gather_elements", "gather_nd", "triangle", "linspace", "roll", "dynamic_slice", "dynamic_update_slice", "sort", "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "top_k", "cumsum",
-    "max_pool", "avg_pool", "random_uniform", "shuffle"}
+    "max_pool", "avg_pool", "random_uniform", "shuffle", "dft"}
 
 
 @pytest.mark.parametrize("op", CASES)

@@ -1,7 +1,4 @@
 // signal.cc: window functions, DFT, STFT and MelWeightMatrix.
-//
-// A transform of known length is a product with a matrix of cosines and one of sines; the angle of row j and
-// column k is 2 pi (j k mod n) / n, exact before it is rounded.
 #include <cmath>
 
 #include "plugins/onnx/ops/term.h"
@@ -27,56 +24,10 @@ void hann(Call& c) { cosine_window(c, 0.5, 0.5, 0); }
 void hamming(Call& c) { cosine_window(c, 25.0 / 46, 21.0 / 46, 0); }
 void blackman(Call& c) { cosine_window(c, 0.42, 0.5, 0.08); }
 
-struct Waves {
-  Term cos, sin;
-};
-Waves waves(Edit& e, keel_dt dtype, keel_dim rows, keel_dim columns, keel_dim n) {
-  const Dims dims = {rows, columns};
-  const Term turn = (counting_term(e, dims, 0, KEEL_I64) * counting_term(e, dims, 1, KEEL_I64))
-                        .op("mod", Term(e, e.number(n, KEEL_I64)));
-  const Term angle = turn.to(KEEL_F64) * (2 * kPi) / Term(e, e.number(n, KEEL_F64));
-  return {angle.op("cos").to(dtype), angle.op("sin").to(dtype)};
-}
-
-struct Transform {
-  keel_dim n;  // length
-  bool inverse, onesided;
-};
-
-// x: [..., length, 1 or 2]; the result has the transformed dim in the same place.
-Term transformed(Call& c, const Term& x, const Transform& t) {
-  Edit& e = c.e;
-  const size_t rank = x.rank(), axis = rank - 2;
-  const bool complex = x.dim(rank - 1) == 2;
-  const keel_dim half = e.add(e.div(t.n, 2), 1);
-  const keel_dim used = t.inverse && t.onesided ? half : t.n;  // longer operands are cut
-  const keel_dim rows = e.min(x.dim(axis), used);
-  const Term y = x.slice(axis, 0, rows);
-  const auto part = [&](int64_t k) {
-    Dims to = y.dims();
-    to.pop_back();
-    return y.slice(rank - 1, k, k + 1).reshape(to);
-  };
-  const Term re = part(0);
-  const Waves w = waves(e, x.dtype(), rows, t.onesided && !t.inverse ? half : t.n, t.n);
-  const Term length = re.size(t.n);
-  if (t.inverse && t.onesided) {  // frequencies other than the first and the middle count twice
-    const Term at = counting_term(e, {rows, 1}, 0, KEEL_I64), n = at.size(t.n);
-    const Term once = (at == 0) | ((at * 2) == n);
-    const Term weight = select(once, re.n(1), re.n(2)) / length;
-    Term sum = re.op("matmul", w.cos * weight);
-    if (complex) sum = sum - part(1).op("matmul", w.sin * weight);
-    return sum.unsqueeze(sum.rank());
-  }
-  const Term sin = t.inverse ? -w.sin : w.sin;
-  Term real = re.op("matmul", w.cos), imaginary = -re.op("matmul", sin);
-  if (complex) {
-    const Term im = part(1);
-    real = real + im.op("matmul", sin), imaginary = imaginary + im.op("matmul", w.cos);
-  }
-  const auto last = static_cast<int64_t>(real.rank());
-  const Term pair = concat({real.unsqueeze(real.rank()), imaginary.unsqueeze(real.rank())}, last);
-  return t.inverse ? pair / length : pair;
+Term transformed(const Term& x, int64_t axis, keel_dim length, bool inverse, bool onesided) {
+  return x.op(
+      "dft",
+      Attrs().i("axis", axis).dim("length", length).flag("inverse", inverse).flag("onesided", onesided));
 }
 
 void check_signal(Call& c) {
@@ -89,16 +40,15 @@ void dft_along(Call& c, int64_t given) {
   check_signal(c);
   const int64_t rank = c.rank(0), axis = c.axis(given, rank);
   if (axis == rank - 1) c.invalid("axis is the last dim, which holds real and imaginary parts");
-  Transform t = {0, c.i("inverse", 0) != 0, c.i("onesided", 0) != 0};
-  if (t.onesided && !t.inverse && c.dims(0).back() == 2)
+  const bool inverse = c.i("inverse", 0) != 0, onesided = c.i("onesided", 0) != 0;
+  if (onesided && !inverse && c.dims(0).back() == 2)
     c.invalid("onesided needs a real operand, whose last dim is 1");
   const keel_dim size = c.dims(0)[static_cast<size_t>(axis)];
-  t.n = c.has(1) ? c.list(1).at(0) : t.inverse && t.onesided ? c.e.mul(c.e.sub(size, 1), 2) : size;
-  if (!KEEL_DIM_IS_HANDLE(t.n) && t.n < 1) c.invalid(cat("dft_length is ", t.n));
-  Ints perm = counting(0, rank);
-  std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rank - 2)]);
-  const Term x = Term(c, 0).to(wide(c.dtype(0))).transpose(perm);
-  c.set(0, transformed(c, x, t).transpose(perm).to(c.dtype(0)).v);
+  const keel_dim length = c.has(1)              ? c.list(1).at(0)
+                          : inverse && onesided ? c.e.mul(c.e.sub(size, 1), 2)
+                                                : size;
+  if (!KEEL_DIM_IS_HANDLE(length) && length < 1) c.invalid(cat("dft_length is ", length));
+  c.set(0, transformed(Term(c, 0), axis, length, inverse, onesided).v);
 }
 void dft(Call& c) { dft_along(c, c.has(2) ? c.numbers(2).at(0) : -2); }
 void dft_17(Call& c) { dft_along(c, c.i("axis", 1)); }
@@ -116,7 +66,7 @@ void stft(Call& c) {
                      counting_term(e, {frames, n}, 1, KEEL_I64);
   Term x = Term(c, 0).to(wide(c.dtype(0))).gather(index, 1);
   if (c.has(2)) x = x * Term(c, 2).to(x.dtype()).reshape({n, 1});
-  c.set(0, transformed(c, x, {n, false, c.i("onesided", 1) != 0}).to(c.dtype(0)).v);
+  c.set(0, transformed(x, 2, n, false, c.i("onesided", 1) != 0).to(c.dtype(0)).v);
 }
 
 // ---- MelWeightMatrix: triangles over the bins of a spectrum, computed here from its five numbers.
