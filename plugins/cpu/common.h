@@ -241,6 +241,7 @@ Impls ConvImpls();
 Impls ConvIntegerImpls();
 Impls ConvGradImpls();
 Impls ConvLoopImpls();
+Impls LinearAlgebraImpls();
 Impls PoolImpls();
 Impls RandomImpls();
 Impls RegionImpls();

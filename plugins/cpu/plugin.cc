@@ -24,7 +24,7 @@ std::vector<keel_impl> Join() {
         PermuteImpls,     GatherImpls,    ScatterImpls,   ReduceImpls, ArgImpls,     TopKImpls,
         SuppressImpls,    NormImpls,      MatmulImpls,    Int8Impls,   BlockImpls,   ConvImpls,
         ConvIntegerImpls, ConvGradImpls,  ConvLoopImpls,  PoolImpls,   RandomImpls,  RegionImpls,
-        MapImpls,         MapReduceImpls, AttentionImpls, WhileImpls,  TreeImpls})
+        MapImpls,         MapReduceImpls, AttentionImpls, WhileImpls,  TreeImpls,    LinearAlgebraImpls})
     all.insert(all.end(), family().begin(), family().end());
   return all;
 }

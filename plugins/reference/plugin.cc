@@ -14,7 +14,8 @@ struct Table {
     using namespace reference;
     for (const auto family :
          {elementwise_impls(), unary_impls(), cast_impls(), shape_impls(), gather_impls(), reduce_impls(),
-          norm_impls(), linear_impls(), pool_impls(), suppress_impls(), tree_impls(), random_impls()}) {
+          norm_impls(), linear_impls(), linear_algebra_impls(), spectra_impls(), pool_impls(),
+          suppress_impls(), tree_impls(), random_impls()}) {
       for (const keel_impl& impl : family) {
         if (size < kMaxImpls) impls[size++] = impl;
       }

@@ -82,6 +82,7 @@ LONG = {"product": product(False, False, (2500, 2500), (2500, 2500)),
         "mean of a map": (lambda g, x: g.node("reduce_mean", g.node("tanh", x), axes=[0]), [draw(60_000_000)]),
         "sum of a map": (lambda g, x: g.node("reduce_sum", g.node("tanh", x), axes=[0]), [draw(600_000, 100)]),
         "top_k": (lambda g, x: g.node("top_k", x, k=keel_abi.Dim(1_000_000), n_out=2)[0], [draw(8_000_000)]),
+        "singular values": (lambda g, x: g.node("svd", x, n_out=3)[1], [draw(300, 64, 64)]),
         "tanh": one("tanh", (60_000_000,))}
 
 

@@ -21,6 +21,8 @@ TEST_F(Opset, SymbolicAgreesWithConcrete) {
   const std::vector<Case> cases = {
       {"add", {"f32[a, b]", "f32[c]"}, {}},
       {"matmul", {"f32[a, b, 3]", "f32[c, d]"}, {}},
+      {"solve", {"f32[a, b, b]", "f32[c, 3, d]"}, {}},
+      {"svd", {"f32[a, b, c]"}, {}},
       {"conv", {"f32[a, 2, b, c]", "f32[4, 2, 3, 2]"}, {I("hi", 1), L("lo", {0, 2}), L("stride", {2, 3})}},
       {"max_pool", {"f32[1, a, b]"}, {I("dil", 2), I("stride", 2), L("window", {3})}},
       {"reshape", {"f32[a, b, 6]"}, {L("to", {-1, 3, 2})}},
@@ -155,6 +157,7 @@ const std::vector<Case> kBodies = {
     {"attention",
      {"f32[b, h, l, 64]", "f32[b, h, s, 64]", "f32[b, h, s, 32]", "f32[l, s]"},
      {B("causal", true), F("scale", 0.5)}},
+    {"inv", {"f32[b, n, n]"}, {}},
     {"mean_squared_error", {"f32[b, 2]", "f32[b, 2]"}, {}},
     {"sum_to", {"f32[b, s, 3]"}, {L("dims", {1, 3})}},
     {"linspace", {"f16[]", "f16[]"}, {I("n", 5)}},

@@ -57,6 +57,17 @@ TEST_F(Opset, Linear) {
             "f32[1, 8, 3]");
 }
 
+TEST_F(Opset, LinearAlgebra) {
+  for (const char* op : {"cholesky", "inv"}) EXPECT_EQ(Infer(op, {"f32[b, n, n]"}), "f32[b, n, n]");
+  EXPECT_EQ(Infer("triangular_solve", {"f16[b, 3, 3]", "f16[b, 3, k]"}, {B("lower", false)}), "f16[b, 3, k]");
+  EXPECT_EQ(Infer("solve", {"f64[n, n]", "f64[n, 1]"}), "f64[n, 1]");
+  EXPECT_EQ(Infer("det", {"bf16[2, 3, 3]"}), "bf16[2]");
+  EXPECT_EQ(Infer("qr", {"f32[b, 2, 5]"}), "f32[b, 2, 2], f32[b, 2, 5]");
+  EXPECT_EQ(Infer("svd", {"f32[7, 5]"}), "f32[7, 5], f32[5], f32[5, 5]");
+  EXPECT_EQ(Infer("svd", {"f32[m, n]"}), "f32[m, min(m, n)], f32[min(m, n)], f32[min(m, n), n]");
+  EXPECT_EQ(Infer("eigh", {"f32[b, n, n]"}), "f32[b, n], f32[b, n, n]");
+}
+
 TEST_F(Opset, Reductions) {
   EXPECT_EQ(Infer("reduce_sum", {"f32[2, 3, 4]"}), "f32[]");
   EXPECT_EQ(Infer("reduce_sum", {"f32[2, 3, 4]"}, {L("axes", {-1, 0})}), "f32[3]");

@@ -170,6 +170,27 @@ def attentions():
 
 PARTS = [((), [], []), ((1,), [0], [1]), ((5,), [9], [2]), ((4, 3), [-1, 1], [2, 2]), ((2, 3, 2), [1, 1, 0], [1, 2, 2]), ((4, 0), [1, 0], [2, 0]),
          ((3,), [1], [0])]  # x, start, dims
+
+
+def squares(*shape):
+    """Diagonally dominant, with different singular values."""
+    n = shape[-1]
+    return RANDOM.uniform(-0.3, 0.3, shape) / max(n, 1) + np.diag(np.arange(1.0, n + 1) * 0.7)
+
+
+def oblongs(*shape):
+    """The same, with more rows or columns."""
+    return RANDOM.uniform(-0.2, 0.2, shape) + np.eye(*shape[-2:]) * np.arange(1.0, shape[-1] + 1) * 0.7
+
+
+SQUARES = [(1, 1), (0, 0), (2, 2), (2, 3, 3), (0, 2, 2), (2, 0, 0)]
+OBLONGS = SQUARES + [(3, 2), (2, 3), (3, 1), (2, 0), (2, 2, 4), (0, 4, 2)]
+
+
+def solves(**attrs):
+    return [Case([squares(*shape), draw(*shape[:-1], k)], attrs) for shape in SQUARES for k in (1, 2)]
+
+
 KEY = np.array(7, np.uint64)
 CASES = {
     "add": binary(draw, draw), "sub": binary(draw, draw), "mul": binary(draw, draw), "div": binary(draw, positive),
@@ -252,6 +273,12 @@ CASES = {
              ((4, 2), {"length": 6}), ((5, 2), {"length": 3, "inverse": True}), ((2, 6, 2, 1), {"axis": 1, "onesided": True}), ((5, 1), {"onesided": True, "length": 7}),
              ((4, 2), {"onesided": True, "inverse": True}), ((3, 2, 2), {"axis": 0, "onesided": True, "inverse": True, "length": 5}),
              ((5, 1), {"onesided": True, "inverse": True, "length": 4})]],
+    "cholesky": [Case([squares(*shape)]) for shape in SQUARES], "inv": [Case([squares(*shape)]) for shape in SQUARES],
+    "det": [Case([squares(*shape)]) for shape in SQUARES],
+    "solve": solves() + solves(ta=True),
+    "triangular_solve": [case for lower in (True, False) for ta in (True, False) for unit in (True, False) for case in solves(lower=lower, ta=ta, unit=unit)],
+    "qr": [Case([oblongs(*shape)], {}, 2) for shape in OBLONGS], "svd": [Case([oblongs(*shape)], {}, 3) for shape in [*OBLONGS, (1, 3)]],
+    "eigh": [Case([squares(*shape)], {}, 2) for shape in SQUARES],
     "conv": [Case([draw(*x), draw(*w)], a) for x, w, a in CONVS], "conv_grad_x": conv_grads("x"), "conv_grad_w": conv_grads("w"),
     "max_pool": windows(apart) + [Case([apart(1, 1, 3)], {"window": [2], "lo": [lo], "hi": [hi]})
                                    for lo, hi in [(2, 3), (0, 3), (3, 0)]],  # some windows contain no element
