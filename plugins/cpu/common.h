@@ -233,6 +233,7 @@ Impls ArgImpls();
 Impls TopKImpls();
 Impls SuppressImpls();
 Impls TreeImpls();
+Impls DftImpls();
 Impls NormImpls();
 Impls MatmulImpls();
 Impls Int8Impls();

@@ -24,7 +24,8 @@ std::vector<keel_impl> Join() {
         PermuteImpls,     GatherImpls,    ScatterImpls,   ReduceImpls, ArgImpls,     TopKImpls,
         SuppressImpls,    NormImpls,      MatmulImpls,    Int8Impls,   BlockImpls,   ConvImpls,
         ConvIntegerImpls, ConvGradImpls,  ConvLoopImpls,  PoolImpls,   RandomImpls,  RegionImpls,
-        MapImpls,         MapReduceImpls, AttentionImpls, WhileImpls,  TreeImpls,    LinearAlgebraImpls})
+        MapImpls,         MapReduceImpls, AttentionImpls, WhileImpls,  TreeImpls,    LinearAlgebraImpls,
+        DftImpls})
     all.insert(all.end(), family().begin(), family().end());
   return all;
 }

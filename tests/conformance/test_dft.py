@@ -61,6 +61,16 @@ def test_other_lengths(context, device, n, length):
     check(context, device, drawn(np.float64, 2, n, 2), onesided=True, inverse=True, length=length)
 
 
+@pytest.mark.parametrize("n", [65536, 99999, 100003])
+def test_long_lines(context, device, n):
+    """With small factors, with a large one, and prime: only a fast transform ends in time."""
+    if device != "cpu":
+        pytest.skip("a product with a matrix, of n * n numbers")
+    for x in (drawn(np.float64, n, 2), drawn(np.float32, 2, n, 1)):
+        check(context, device, x)
+        check(context, device, x, inverse=True)
+
+
 def test_back_and_forth(context, device):
     x = drawn(np.float64, 4, 90, 2)
     np.testing.assert_allclose(context.apply(device, "dft", context.apply(device, "dft", x), inverse=True), x, atol=1e-13)
