@@ -19,7 +19,7 @@ def draw(*shape):
 def close(got, want, depth):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6 * depth ** 0.5)
 for m, k, n in ((1, 700, 900), (3, 900, 517), (97, 130, 70), (200, 33, 190), (1000, 65, 9), (9, 65, 1000), (64, 5000, 64), (2000, 16, 17),
-                (1, 2051, 403), (16, 70, 130), (20, 40, 70)):
+                (1, 2051, 403), (16, 70, 130), (20, 40, 70), (430, 1100, 40)):  # the last: blocks of rows, and sums in parts
     a, b, shift = draw(m, k), draw(k, n), draw(n)
     want = a.astype(np.float64) @ b
     for ta in (0, 1):
@@ -60,6 +60,12 @@ a, b = draw(3, 4, 40), draw(3, 40, 1100)
 close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 40)
 a, b = draw(3, 4, 140), draw(3, 1100, 140)
 close(context.apply("cpu", "matmul", a, b, tb=True), a.astype(np.float64) @ b.transpose(0, 2, 1), 140)
+a, b = draw(2, 210, 1100), draw(2, 1100, 100)
+close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 1100)
+close(context.apply("cpu", "matmul", a.astype("f8"), b.astype("f8")), a.astype(np.float64) @ b, 1)
+for kind in ("i4", "u8"):
+    a, b = (rng.integers(0, 1 << 30, dims).astype(kind) for dims in ((210, 2100), (2100, 40)))
+    np.testing.assert_array_equal(context.apply("cpu", "matmul", a, b), (a.astype("u8") @ b.astype("u8")).astype(kind))
 a, b = draw(6, 5, 90, 70), draw(5, 70, 110)
 close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 70)
 for kind in ("i4", "u4", "i8", "f4", "f8"):

@@ -26,27 +26,38 @@ struct Attention {
   int64_t mask_row = 0, mask_column = 0;  // steps in elements
   std::vector<int64_t> mask_start;        // per head
   int threads = 1;                        // number of threads that the workspace is for
+  int64_t together = 1;                   // heads that are packed before their blocks are computed
 
   static int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
   int64_t Panels(int64_t columns) const { return (columns + multiply->panel - 1) / multiply->panel; }
   int64_t PanelBytes(int64_t depth) const { return Aligned(depth * multiply->panel * multiply->packed_size); }
   int64_t HeadBytes() const { return in_place ? 0 : Panels(s) * PanelBytes(d) + Panels(e) * PanelBytes(s); }
+  char* PackedHead(const keel_call* call, int64_t head) const {
+    return static_cast<char*>(call->scratch) + head % together * HeadBytes();
+  }
   int64_t Rows() const { return std::min(kRows, l); }
   int64_t ScoreBytes() const { return Aligned(Rows() * s * multiply->size); }
   int64_t LaneBytes() const { return ScoreBytes() + (in_place ? Aligned(Rows() * e * multiply->size) : 0); }
 
+  // Heads at once: packed k and v stay in the second-level cache, and each thread has some.
+  int64_t Together() const {
+    constexpr int64_t kPacked = 1 << 19;  // bytes for a thread
+    return std::clamp<int64_t>(threads * std::max<int64_t>(1, kPacked / std::max<int64_t>(HeadBytes(), 1)), 1,
+                               std::max<int64_t>(heads, 1));
+  }
   static constexpr int64_t kRows = 48;  // rows per block: a multiple of the kernel's rows
   // Products of a head, which takes about a millisecond: only between heads it is seen whether to stop.
   static constexpr int64_t kMostInPlace = 1 << 23;
 };
 
-void Pack(const keel_call* call, const Attention& w) {
+// Heads [from, to).
+void Pack(const keel_call* call, const Attention& w, int64_t from, int64_t to) {
   const int64_t size = w.multiply->size, key_panels = w.Panels(w.s), value_panels = w.Panels(w.e);
   const int64_t each = key_panels + value_panels;
-  ParallelFor(call, w.heads * each, (w.d + w.s) * w.multiply->panel / 4, [&](int64_t begin, int64_t end) {
+  ParallelFor(call, (to - from) * each, (w.d + w.s) * w.multiply->panel / 4, [&](int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) {
-      const int64_t head = u / each, p = u % each;
-      char* to = static_cast<char*>(call->scratch) + head * w.HeadBytes();
+      const int64_t head = from + u / each, p = u % each;
+      char* to = w.PackedHead(call, head);
       if (p < key_panels) {
         const Matrix k = {In<char>(call, 1) + head * w.s * w.d * size, 1, w.d};
         w.multiply->pack(k, w.d, w.s, p, to + p * w.PanelBytes(w.d));
@@ -73,9 +84,10 @@ void Scores(const keel_call* call, const Attention& w, int64_t head, const Matri
     const char* k = In<char>(call, 1) + head * w.s * w.d * w.multiply->size;
     return w.multiply->dots(q, k, w.d, rows, seen, w.s, w.d, nullptr, scores);
   }
-  const char* panels = static_cast<const char*>(call->scratch) + head * w.HeadBytes();
+  const char* panels = w.PackedHead(call, head);
   for (int64_t p = 0; p < w.Panels(seen) && !Cancelled(call); p++)
-    w.multiply->multiply(q, panels + p * w.PanelBytes(w.d), w.multiply->panel, rows, w.s, w.d, p, scores);
+    w.multiply->multiply(q, {panels + p * w.PanelBytes(w.d), w.multiply->panel, {}}, rows, w.s, w.d, p, false,
+                         scores);
 }
 
 // y = weights v, for the first `seen` rows of v. In place, the weights' lane has room for the sums behind
@@ -87,10 +99,10 @@ void Mix(const keel_call* call, const Attention& w, int64_t head, char* weights,
     const char* v = In<char>(call, 2) + head * w.s * w.e * w.multiply->size;
     return w.multiply->stream(p, v, w.e, rows, w.e, w.e, seen, weights + w.ScoreBytes(), y);
   }
-  const char* panels =
-      static_cast<const char*>(call->scratch) + head * w.HeadBytes() + w.Panels(w.s) * w.PanelBytes(w.d);
+  const char* panels = w.PackedHead(call, head) + w.Panels(w.s) * w.PanelBytes(w.d);
   for (int64_t i = 0; i < w.Panels(w.e) && !Cancelled(call); i++)
-    w.multiply->multiply(p, panels + i * w.PanelBytes(w.s), w.multiply->panel, rows, w.e, seen, i, y);
+    w.multiply->multiply(p, {panels + i * w.PanelBytes(w.s), w.multiply->panel, {}}, rows, w.e, seen, i,
+                         false, y);
 }
 
 // Rows [first, first + rows) of one head.
@@ -113,12 +125,10 @@ void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t f
   Mix(call, w, head, scores, rows, seen, Out<char>(call, 0) + (head * w.l + first) * w.e * size);
 }
 
-keel_rc RunAttention(const keel_call* call) {
-  const Attention& w = State<Attention>(call);
-  if (call->count == 0) return KEEL_OK;
-  if (!w.in_place) Pack(call, w);
-  const int64_t parts = (w.l + Attention::kRows - 1) / Attention::kRows, units = w.heads * parts;
-  char* scores = static_cast<char*>(call->scratch) + w.heads * w.HeadBytes();
+void RunHeads(const keel_call* call, const Attention& w, int64_t from, int64_t to) {
+  if (!w.in_place) Pack(call, w, from, to);
+  const int64_t parts = (w.l + Attention::kRows - 1) / Attention::kRows, units = (to - from) * parts;
+  char* scores = static_cast<char*>(call->scratch) + w.together * w.HeadBytes();
   const int64_t cost = w.Rows() * w.s * (w.d + w.e + 64) / 16;
   const int64_t lanes = std::min<int64_t>(w.threads, units), share = (units + lanes - 1) / lanes;
   ParallelFor(call, lanes, share * cost, [&](int64_t begin, int64_t end) {
@@ -126,10 +136,17 @@ keel_rc RunAttention(const keel_call* call) {
       for (int64_t u = lane; u < units && !Cancelled(call); u += lanes) {
         // With a causal mask late blocks are the long ones; lanes alternate.
         const int64_t first = u % parts * Attention::kRows;
-        RunBlock(call, w, u / parts, first, std::min(Attention::kRows, w.l - first),
+        RunBlock(call, w, from + u / parts, first, std::min(Attention::kRows, w.l - first),
                  scores + lane * w.LaneBytes());
       }
   });
+}
+
+keel_rc RunAttention(const keel_call* call) {
+  const Attention& w = State<Attention>(call);
+  if (call->count == 0) return KEEL_OK;
+  for (int64_t head = 0; head < w.heads && !Cancelled(call); head += w.together)
+    RunHeads(call, w, head, std::min(w.heads, head + w.together));
   return Done(call);
 }
 
@@ -175,7 +192,8 @@ keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
   w.zero_nan = node.Flag("zero_nan");
   if (node.Has(3)) ReadMask(node, &w);
   w.threads = Budget();
-  const int64_t bytes = w.heads * w.HeadBytes() + w.threads * w.LaneBytes();
+  w.together = w.in_place ? std::max<int64_t>(w.heads, 1) : w.Together();
+  const int64_t bytes = w.together * w.HeadBytes() + w.threads * w.LaneBytes();
   return Keep(launch, std::move(w), RunAttention, static_cast<uint64_t>(bytes));
 }
 

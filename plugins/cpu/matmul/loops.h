@@ -12,6 +12,18 @@ struct Matrix {  // element (i, j) at data + (i * row + j * column) elements
   const void* data;
   int64_t row, column;
 };
+// Memory to fetch into the second-level cache meanwhile; the processor fetches too late by itself.
+struct Next {
+  const void* from;
+  int64_t bytes;
+};
+// The columns of a panel, k rows `step` elements apart, and the memory that is read next.
+struct Panel {
+  const void* data;
+  int64_t step;
+  Next next;
+};
+inline constexpr int64_t kWholeSum = INT64_MAX;
 using InPlace = void(Matrix a, const void* b, int64_t step, int64_t m, int64_t columns, int64_t n, int64_t k,
                      void* work, void* c);
 struct MatmulOp {
@@ -22,12 +34,13 @@ struct MatmulOp {
   bool as_is;           // packing does not convert, so full panels can be read from b directly
   int64_t panel;        // columns
   int64_t group;        // rows of a panel are padded to a multiple
+  int64_t part;         // sums of more products are added in parts of so many, or kWholeSum
   // Packs panel p of b, a matrix [k, n].
   void (*pack)(Matrix b, int64_t k, int64_t n, int64_t p, void* panel);
   // Converts n elements of a to those that `multiply` and `stream` take; null: they are the same.
   void (*widen)(const void* a, int64_t n, void* to);
-  // c[m, columns of panel p] = a[m, k] * panel, whose rows are `step` elements apart; c is row-major [m, n].
-  void (*multiply)(Matrix a, const void* panel, int64_t step, int64_t m, int64_t n, int64_t k, int64_t p,
+  // c[m, columns of panel p] = a[m, k] * panel, or += (for sums in parts); c is row-major [m, n].
+  void (*multiply)(Matrix a, const Panel& panel, int64_t m, int64_t n, int64_t k, int64_t p, bool adds,
                    void* c);
   // Columns of c for a few rows of a, with b read in place: row by row, since panels of b touch a page for
   // each of its rows; or, if b is transposed and rows of a are contiguous, as dot products. step: between the

@@ -1,6 +1,8 @@
 // matmul.cc: matrix products: geometry, and the driver of the plugin's own loops.
 #include "plugins/cpu/matmul/matmul.h"
 
+#include <unistd.h>
+
 #include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/matmul/small.h"
@@ -68,6 +70,10 @@ struct OwnMatmul {
   int64_t MatrixBytes() const { return s.k * s.n * op->size; }
   uint64_t LeftBytes() const { return Aligned(static_cast<uint64_t>(left * op->left_size)); }
   bool AsIs(int64_t p) const { return as_is && (p % Panels() + 1) * op->panel <= s.n; }
+  // Row `first` of panel p of a matrix of b, as it is.
+  const char* InPlaceOf(const char* b, int64_t matrix, int64_t p, int64_t first) const {
+    return b + matrix * MatrixBytes() + (first * s.n + p * op->panel) * op->size;
+  }
   // Packs panel p, numbered through all matrices of b.
   void PackOne(const char* b, int64_t p, char* to) const {
     const Matrix x = {b + p / Panels() * MatrixBytes(), s.tb ? 1 : s.n, s.tb ? s.k : 1};
@@ -100,7 +106,7 @@ void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t en
   const Matrix x = {a, s.ta ? 1 : s.k, s.ta ? s.m : 1};
   const int64_t bytes = w.PanelBytes();
   for (int64_t p = begin; p < end; p++)
-    w.op->multiply(x, w.constant.get() + p * bytes, w.op->panel, s.m, s.n, s.k, p, c);
+    w.op->multiply(x, {w.constant.get() + p * bytes, w.op->panel, {}}, s.m, s.n, s.k, p, false, c);
 }
 
 // A few rows by b in place, by blocks of columns. Threads share the columns in units, which rows of b would
@@ -127,15 +133,56 @@ keel_rc RunInPlace(const keel_call* call, const OwnMatmul& w, const char* a) {
   return Done(call);
 }
 
+// Rows that go through a panel while they are in the second-level cache; common ones have 512 KiB and more.
+int64_t RowsOfBlock() {
+  static const int64_t rows = sysconf(_SC_LEVEL2_CACHE_SIZE) >= 2 << 20 ? 192 : 96;
+  return rows;
+}
+
+// The products of [first, first + depth) of all sums. Each block of rows goes through all panels.
+struct Part {
+  const keel_call* call;
+  const OwnMatmul& w;
+  const char *a, *packed;
+  int64_t first, depth;
+  int64_t rows = RowsOfBlock(), blocks = (w.s.m + rows - 1) / rows;
+  int64_t row = w.s.ta ? 1 : w.s.k, column = w.s.ta ? w.s.m : 1;
+
+  // Panel p of a matrix of b; then comes the next one, or the next rows of a.
+  Panel PanelOf(int64_t matrix, int64_t p, const char* next_rows) const {
+    const MatmulOp& op = *w.op;
+    if (w.AsIs(p)) return {w.InPlaceOf(In<char>(call, 1), matrix, p, first), w.s.n, {}};
+    const char* b = packed + (matrix * w.Panels() + p) * w.PanelBytes() + first * op.panel * op.packed_size;
+    if (p + 1 < w.Panels()) return {b, op.panel, {b + w.PanelBytes(), depth * op.panel * op.packed_size}};
+    return {b, op.panel, {next_rows, next_rows == nullptr ? 0 : rows * row * op.left_size}};
+  }
+  void Multiply(int64_t batch, int64_t block, int64_t p) const {
+    const MatmulShape& s = w.s;
+    const int64_t top = block * rows, step = rows * row * w.op->left_size;
+    s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
+      const char* left = a + (at[0] + top * row + first * column) * w.op->left_size;
+      const int64_t matrix = s.k * s.n == 0 ? 0 : at[1] / (s.k * s.n);
+      const bool more = !s.ta && block + 1 < blocks && depth == s.k;
+      w.op->multiply({left, row, column}, PanelOf(matrix, p, more ? left + step : nullptr),
+                     std::min(rows, s.m - top), s.n, depth, p, first > 0,
+                     Out<char>(call, 0) + (batch * s.m + top) * s.n * w.op->size);
+    });
+  }
+  void Run() const {
+    const int64_t panels = w.Panels(), cost = std::min(w.s.m, rows) * depth * w.op->panel / 16;
+    ParallelFor(call, w.s.Batches() * blocks * panels, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t u = begin; u < end; u++) Multiply(u / panels / blocks, u / panels % blocks, u % panels);
+    });
+  }
+};
+
 keel_rc RunOwn(const keel_call* call) {
   const OwnMatmul& w = State<OwnMatmul>(call);
   const MatmulShape& s = w.s;
   if (call->count == 0) return KEEL_OK;
   const char* a = Left(call, w);
   if (w.in_place != nullptr) return RunInPlace(call, w, a);
-  char* c = Out<char>(call, 0);
-  const int64_t panels = w.Panels(), panel_bytes = w.PanelBytes(), size = w.op->size,
-                left_size = w.op->left_size;
+  const int64_t panels = w.Panels();
   const char* packed = w.constant.get();
   if (packed == nullptr) {
     char* to = static_cast<char*>(call->scratch) + w.LeftBytes();
@@ -144,27 +191,13 @@ keel_rc RunOwn(const keel_call* call) {
     });
     packed = to;
   }
-  // A block of rows and a panel stay in the second-level cache. The smaller operand is the one read again and
-  // again.
-  constexpr int64_t kRows = 96;
-  const bool rows_outside = s.m > s.n;
-  const int64_t parts = (s.m + kRows - 1) / kRows, units = s.Batches() * parts * panels;
-  ParallelFor(call, units, std::min(s.m, kRows) * s.k * w.op->panel / 16, [&](int64_t begin, int64_t end) {
-    if (units == panels && packed == w.constant.get()) return MultiplyPanels(w, a, begin, end, c);
-    for (int64_t u = begin; u < end; u++) {
-      const int64_t batch = u / panels / parts, p = rows_outside ? u % panels : u / parts % panels;
-      const int64_t first = (rows_outside ? u / panels % parts : u % parts) * kRows;
-      s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
-        const Matrix x = {a + (at[0] + first * (s.ta ? 1 : s.k)) * left_size, s.ta ? 1 : s.k, s.ta ? s.m : 1};
-        const int64_t matrix = s.k * s.n == 0 ? 0 : at[1] / (s.k * s.n);
-        const bool as_is = w.AsIs(p);
-        const char* panel = as_is ? In<char>(call, 1) + matrix * w.MatrixBytes() + p * w.op->panel * size
-                                  : packed + (matrix * panels + p) * panel_bytes;
-        w.op->multiply(x, panel, as_is ? s.n : w.op->panel, std::min(kRows, s.m - first), s.n, s.k, p,
-                       c + (batch * s.m + first) * s.n * size);
-      });
-    }
-  });
+  if (packed == w.constant.get() && s.m <= kFewRows && s.Batches() == 1) {
+    ParallelFor(call, panels, s.m * s.k * w.op->panel / 16,
+                [&](int64_t begin, int64_t end) { MultiplyPanels(w, a, begin, end, Out<char>(call, 0)); });
+    return Done(call);
+  }
+  for (int64_t first = 0; first == 0 || first < s.k; first += w.op->part)
+    Part{call, w, a, packed, first, std::min(w.op->part, s.k - first)}.Run();
   return Done(call);
 }
 
