@@ -28,7 +28,7 @@ def expected(isa, m, k, n):
         return "own loops: small product"
     near = min(rows(isa), key=lambda r: sum(abs(math.log2(x / y)) for x, y in zip(r, (m, k, n))))
     where = "x".join(map(str, near[:3])) + f" ({isa})"
-    return f"oneDNN: own loops take {near[3]} % of its time at {where}" if near[3] > 95 else f"own loops: {near[3]} % of oneDNN's time at {where}"
+    return f"oneDNN: own loops take {near[3]} % of its time at {where}" if near[3] > (100 if near[0] <= 8 else 95) else f"own loops: {near[3]} % of oneDNN's time at {where}"
 
 
 def plan(path, *words, code=0, **env):

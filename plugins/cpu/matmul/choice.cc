@@ -32,8 +32,9 @@ constexpr Measured kMeasured[] = {
 #include "plugins/cpu/matmul/choices.inc"
 };
 
-// A region also computes the ops after a product, so the own loops must win by more than that saves.
-constexpr int kWins = 95;
+// The own loops are chosen up to so many percent of oneDNN's time. A region also computes the ops after a
+// product, so they must win by more than that saves, which is nothing for a few rows.
+constexpr int Wins(int64_t m) { return m <= 8 ? 100 : 95; }
 
 // Up to here the own loops win on all classes: a call of oneDNN alone costs some 300 ns.
 constexpr int64_t kSmallWork = 256 * 1024;
@@ -56,7 +57,7 @@ const std::vector<Measured>& Table() {
 
 ProductReason ReasonOf(const Measured& line, bool constant) {
   const int percent = constant ? line.constant : line.varying;
-  const bool onednn = percent > kWins;
+  const bool onednn = percent > Wins(line.m);
   std::string name = (onednn ? "oneDNN: own loops take " : "own loops: ") + std::to_string(percent) +
                      (onednn ? " % of its time at " : " % of oneDNN's time at ");
   name += std::to_string(line.m) + "x" + std::to_string(line.k) + "x" + std::to_string(line.n) +
@@ -115,7 +116,7 @@ size_t ReasonFor(const MatmulShape& s, bool constant) {
   if (!Forced().empty()) return Forced() == "onednn" ? kForcedOneDnn : kForcedOwn;
   if (!constant && s.IsDots()) return kDots;
   if (const std::optional<Timing> tuned = Tuned(s, constant))
-    return 100 * tuned->own > kWins * tuned->onednn ? kTunedOneDnn : kTunedOwn;
+    return 100 * tuned->own > Wins(s.m) * tuned->onednn ? kTunedOneDnn : kTunedOwn;
   return kTable + 2 * Nearest(s) + (constant ? 1 : 0);
 }
 
