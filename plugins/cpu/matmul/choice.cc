@@ -33,7 +33,7 @@ constexpr Measured kMeasured[] = {
 };
 
 // The own loops are chosen up to so many percent of oneDNN's time. A region also computes the ops after a
-// product, so they must win by more than that saves, which is nothing for a few rows.
+// product, so they must win by more than that saves, nothing for a few rows.
 constexpr int Wins(int64_t m) { return m <= 8 ? 100 : 95; }
 
 // Up to here the own loops win on all classes: a call of oneDNN alone costs some 300 ns.
