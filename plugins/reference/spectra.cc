@@ -32,7 +32,7 @@ W tangent(W p, W q, W r) {
   return (t < 0 ? -1 : 1) / (std::fabs(t) + std::hypot(W(1), t));
 }
 
-// The largest magnitude as a power of two, by which all elements are divided so that squares do not overflow.
+// Divides by the largest magnitude as a power of two, which is returned, so that squares do not overflow.
 template <class W>
 W take_scale(Matrix<W>& a) {
   W most = 0;
@@ -147,8 +147,7 @@ void make_orthogonal(Matrix<W>& a, Matrix<W>& v) {
   }
 }
 
-// Column j becomes a unit vector orthogonal to columns 0 to j - 1: the part outside of their span of that
-// unit vector of which most is outside.
+// Column j becomes a unit vector orthogonal to columns 0 to j - 1, made from the axis farthest from their span.
 template <class W>
 void complete(Matrix<W>& u, int64_t j) {
   int64_t best = 0;
@@ -159,7 +158,7 @@ void complete(Matrix<W>& u, int64_t j) {
     if (inside < least) least = inside, best = i;
   }
   for (int64_t i = 0; i < u.rows; ++i) u(i, j) = i == best;
-  for (int turn = 0; turn < 2; ++turn)  // again, for what rounding left
+  for (int turn = 0; turn < 2; ++turn)  // again: a rounding error is left
     for (int64_t k = 0; k < j; ++k) {
       const W along = product_of(u, k, u, j);
       for (int64_t i = 0; i < u.rows; ++i) u(i, j) -= along * u(i, k);

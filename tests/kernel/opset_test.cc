@@ -64,7 +64,7 @@ TEST_F(Opset, LinearAlgebra) {
   EXPECT_EQ(Infer("det", {"bf16[2, 3, 3]"}), "bf16[2]");
   EXPECT_EQ(Infer("qr", {"f32[b, 2, 5]"}), "f32[b, 2, 2], f32[b, 2, 5]");
   EXPECT_EQ(Infer("svd", {"f32[7, 5]"}), "f32[7, 5], f32[5], f32[5, 5]");
-  EXPECT_EQ(Infer("svd", {"f32[m, n]"}), "f32[m, min(m, n)], f32[min(m, n)], f32[min(m, n), n]");
+  EXPECT_EQ(Infer("svd", {"f32[r, s]"}), "f32[r, min(r, s)], f32[min(r, s)], f32[min(r, s), s]");
   EXPECT_EQ(Infer("eigh", {"f32[b, n, n]"}), "f32[b, n], f32[b, n, n]");
 }
 
