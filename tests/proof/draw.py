@@ -20,7 +20,7 @@ INDICES = {"i32", "i64"}  # a dtype variable limited to these is an index type
 NOT_DRAWN = {"trim": "its size is known in a run only; tests/python_sdk/test_py_selection.py",
              "non_max_suppression": "a rounding error of an operand changes which boxes it chooses; tests/conformance/test_onnx_suppression.py",
              "tree_ensemble": "a rounding error of an operand leads to other leaves; tests/conformance/test_tree_ensemble.py",
-             **dict.fromkeys(("cholesky", "triangular_solve", "solve", "inv", "qr", "svd", "eigh"),
+             **dict.fromkeys(("cholesky", "triangular_solve", "solve", "inv", "det", "qr", "svd", "eigh"),
                              "few random matrices are regular, and others turn rounding errors into other results; tests/conformance/test_linear_algebra.py")}
 
 
