@@ -147,7 +147,8 @@ void make_orthogonal(Matrix<W>& a, Matrix<W>& v) {
   }
 }
 
-// Column j becomes a unit vector orthogonal to columns 0 to j - 1, made from the axis farthest from their span.
+// Column j becomes a unit vector orthogonal to columns 0 to j - 1, made from the axis farthest from their
+// span.
 template <class W>
 void complete(Matrix<W>& u, int64_t j) {
   int64_t best = 0;
