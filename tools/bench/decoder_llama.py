@@ -46,7 +46,7 @@ def side(form, path, values, threads):
     model = llama_cpp.Llama(path, n_ctx=2 * KEPT, n_batch=KEPT, n_threads=threads, n_threads_batch=threads, use_mmap=False, verbose=False)
     model.eval([1] * KEPT)
 
-    def run():  # the token after those of the cache, again and again
+    def run():  # the token after the cache, again and again
         model.n_tokens = KEPT
         model.eval([2])
     return run
