@@ -61,6 +61,20 @@ def test_sizes_may_be_symbols(context, device):
         np.testing.assert_array_equal(back, row)
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 5])
+def test_results_in_the_memory_of_an_operand(context, device, size):
+    """x, or a u of the same dims, is used by nothing else: a device may write the result there."""
+    plan = context.parse(f"keel 1\nfn @main(x: f32[5, 3], u: f32[{size}, 3], at: i32[2]) -> f32[5, 3] {{\n"
+                         "  a = add(x, 1)\n  b = add(u, 1)\n  y = dynamic_update_slice(a, b, at)\n  return y\n}\n"
+                         "entry main = @main (x, u, at) -> (y)\n").session(device).prepare()
+    x, u = (RANDOM.normal(size=(n, 3)).astype(np.float32) for n in (5, size))
+    for first in (-1, 0, 2, 9):
+        want, at = x + 1, min(max(first, 0), 5 - size)
+        want[at:at + size] = u + 1
+        (got,) = plan.run(x, u, np.array([first, 7], np.int32))
+        np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("op, operands, attrs, words", [
     ("dynamic_slice", [np.zeros((2, 3), np.float32), np.zeros(1, np.int64)], {"dims": [1, 1]}, "start has dim 1 where 2 is expected"),
     ("dynamic_slice", [np.zeros((2, 3), np.float32), np.zeros(2, np.int64)], {"dims": [1]}, "2 dims but the part 1"),

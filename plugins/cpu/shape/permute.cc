@@ -1,11 +1,12 @@
-// permute.cc: strided copies: transpose, broadcast_to, slice, pad, reverse. The operand is read (for pad: the
-// result is written) with a step per dim; adjacent dims that both sides traverse alike are merged; a
+// permute.cc: strided copies: transpose, broadcast_to, slices, pad, reverse. The operand is read (for pad:
+// the result is written) with a step per dim; adjacent dims that both sides traverse alike are merged; a
 // transposed pair of dims is copied in blocks, so that both sides stay in the cache.
 #include <algorithm>
 #include <numeric>
 
 #include "plugins/cpu/elementwise/broadcast.h"
 #include "plugins/cpu/parallel/parallel.h"
+#include "plugins/cpu/shape/index.h"
 #include "plugins/cpu/shape/transpose.h"
 
 namespace keel_cpu {
@@ -182,6 +183,40 @@ keel_rc RunSlice(const keel_call* call) {
   return Gathered<T>(call, steps, base);
 }
 
+// The element of x at which a part of the dims of `part` begins: at `start`, clamped so that it lies inside.
+template <class I>
+int64_t PartBegin(const keel_tensor& x, const keel_tensor& part, const I* start) {
+  int64_t steps[KEEL_MAX_RANK], base = 0;
+  Steps(x, steps);
+  for (int d = 0; d < x.ndim; d++)
+    base += steps[d] * std::clamp<int64_t>(start[d], 0, x.shape[d] - part.shape[d]);
+  return base;
+}
+template <class T, class I>
+keel_rc RunDynamicSlice(const keel_call* call) {
+  const keel_tensor& x = *call->in[0];
+  int64_t steps[KEEL_MAX_RANK];
+  Steps(x, steps);
+  return Gathered<T>(call, steps, PartBegin(x, *call->out[0], In<I>(call, 1)));
+}
+// The result may share memory with x, and with a u of the same dims, which then replaces all of x.
+template <class T, class I>
+keel_rc RunDynamicUpdateSlice(const keel_call* call) {
+  const keel_tensor &u = *call->in[1], &y = *call->out[0];
+  const int64_t count = keel_count(&u);
+  T* to = Out<T>(call, 0);
+  if (count < call->count && to != In<T>(call, 0))
+    CopyBytes(call, to, In<T>(call, 0), call->count * static_cast<int64_t>(sizeof(T)));
+  if (count == 0 || to == In<T>(call, 1)) return Done(call);
+  int64_t from[KEEL_MAX_RANK], into[KEEL_MAX_RANK];
+  Steps(u, from);
+  Steps(y, into);
+  Walk<2> w;
+  for (int d = 0; d < y.ndim; d++) AppendDim<2>(&w, u.shape[d], {from[d], into[d]});
+  Copy(call, w, In<T>(call, 1), to + PartBegin(y, u, In<I>(call, 2)));
+  return Done(call);
+}
+
 struct Pad {
   Dims lo, gap;
 };
@@ -241,6 +276,18 @@ keel_rc PrepareReverse(const Node& node, keel_launch* launch) {
 keel_rc PrepareSlice(const Node& node, keel_launch* launch) {
   return Keep(launch, Slice{node.List("start"), node.List("step")}, KEEL_BY_SIZE(RunSlice));
 }
+keel_rc PrepareDynamicSlice(const Node& node, keel_launch* launch) {
+  launch->run = VisitSize(ItemSize(node.Out(0)), [&]<class T>() {
+    return VisitIndex(node, 1, []<class I>() -> Run { return RunDynamicSlice<T, I>; });
+  });
+  return KEEL_OK;
+}
+keel_rc PrepareDynamicUpdateSlice(const Node& node, keel_launch* launch) {
+  launch->run = VisitSize(ItemSize(node.Out(0)), [&]<class T>() {
+    return VisitIndex(node, 2, []<class I>() -> Run { return RunDynamicUpdateSlice<T, I>; });
+  });
+  return KEEL_OK;
+}
 keel_rc PreparePad(const Node& node, keel_launch* launch) {
   return Keep(launch, Pad{node.List("lo"), node.List("gap")}, KEEL_BY_SIZE(RunPad));
 }
@@ -254,6 +301,9 @@ constexpr keel_impl kImpls[] = {
     Impl("reverse", "strided copy", Prepare<PrepareReverse>, KEEL_IMPL_ANY_DIMS),
     Impl("broadcast_to", "strided copy", Prepare<PrepareBroadcastTo>, 0),
     Impl("slice", "strided copy", Prepare<PrepareSlice>, 0),
+    Impl("dynamic_slice", "strided copy", Prepare<PrepareDynamicSlice>, 0),
+    Impl("dynamic_update_slice", "strided copy", Prepare<PrepareDynamicUpdateSlice>,
+         KEEL_IMPL_ANY_DIMS | KEEL_IMPL_INPLACE),
     Impl("pad", "fill and strided copy", Prepare<PreparePad>, 0),
 };
 
