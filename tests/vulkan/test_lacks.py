@@ -14,6 +14,7 @@ STORAGE8 = "missing: the driver has no storageBuffer8BitAccess"
 STORAGE16 = "missing: the driver has no storageBuffer16BitAccess"
 SHADER = "generated shader"
 BODY = "its body: no impl of its own"
+MATRICES = {"cholesky", "det", "eigh", "qr", "solve", "svd", "triangular_solve"}  # only with a fallback to the cpu device
 STORAGE = "f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 i4 u4 i2 u2 f4e2m1"
 
 
@@ -29,9 +30,10 @@ def table(hidden=""):
     return rows
 
 
-def test_a_driver_with_all_features_lacks_nothing():
+def test_a_driver_with_all_features_lacks_only_factors_of_matrices():
     rows = table()
-    assert not [op for op, how in rows.items() if any(text.startswith("missing") for text in how)]
+    assert {op: list(how) for op, how in rows.items() if any(text.startswith("missing") for text in how)} == dict.fromkeys(
+        MATRICES, ["missing: neither impl nor body"])
     assert rows["cast"] == {SHADER: f"bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 {STORAGE}"}
     assert rows["pow"] == {SHADER: "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"}
     assert rows["attention"] == {"groups of 64 rows": "f16 bf16 f32", BODY: "f64"}
@@ -82,12 +84,14 @@ for op in json.loads(keel.report("ops")):
 def test_the_table_agrees_with_runs(in_child):
     """Unary ops on f32 fail if the table lists them as missing. Others that fail run as their body (tan by sin): the table lists
     its ops."""
+    of_matrices = MATRICES | {"inv"}
     out, _ = in_child(UNARY, DRIVER_HIDE="shaderFloat64")
-    failed = {line.split()[0] for line in out.splitlines()}
-    assert all(line.split()[1:] == ["UNIMPLEMENTED", "True"] for line in out.splitlines()), out
+    lines = [line.split() for line in out.splitlines() if line.split()[0] not in of_matrices]
+    failed = {op for op, *_ in lines}
+    assert all(why == ["UNIMPLEMENTED", "True"] for _, *why in lines), out
     rows, unary = table("shaderFloat64"), {}
     for op in json.loads(keel.report("ops")):
-        if len(op["operands"]) == 1 and not op["attributes"] and "f32" in op["types"].get("T", []):
+        if len(op["operands"]) == 1 and not op["attributes"] and "f32" in op["types"].get("T", []) and op["name"] not in of_matrices:
             unary[op["name"]] = "f32" in rows[op["name"]].get(F64, "")
     bodies = {op for op in unary if "f32" in rows[op].get(BODY, "")}
     assert failed - bodies == {op for op, missing in unary.items() if missing}
