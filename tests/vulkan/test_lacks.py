@@ -4,6 +4,7 @@ import os
 import subprocess
 
 import pytest
+from compared import MATRICES
 from vulkan_build import BUILD, PLUGIN
 
 import keel
@@ -14,7 +15,6 @@ STORAGE8 = "missing: the driver has no storageBuffer8BitAccess"
 STORAGE16 = "missing: the driver has no storageBuffer16BitAccess"
 SHADER = "generated shader"
 BODY = "its body: no impl of its own"
-MATRICES = {"cholesky", "det", "eigh", "qr", "solve", "svd", "triangular_solve"}  # only with a fallback to the cpu device
 STORAGE = "f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 i4 u4 i2 u2 f4e2m1"
 
 
