@@ -4,7 +4,6 @@ import numpy as np
 
 import keel
 
-MATRICES = {"cholesky", "det", "eigh", "qr", "solve", "svd", "triangular_solve"}  # ops that run elsewhere by a fallback to the cpu device
 FLOATS = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 NUMBERS = INTEGERS + FLOATS
