@@ -7,8 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from cuda_build import BUILD, FAKED, PLUGIN
-from host_ops import MATRICES
 from compared import ALL, FLOATS, INTEGERS, NUMBERS, TOLERANCE, Against, name, values
+from host_ops import MATRICES
 from kernel_cases import check_norms, check_softmaxes, check_top_k
 
 import keel
