@@ -172,6 +172,23 @@ keel_rc top_k(const TopState& s, const keel_call& c) {
   return typed<Num>(c, in_type(c), [&](auto tag) { return top_k_typed<typename decltype(tag)::type>(s, c); });
 }
 
+// Calls f<T>(now, at, first) for each element of each line in order, or from the end: now is 0 before the
+// first one; at is the element's place.
+template <class F>
+keel_rc along_lines(const keel_call& c, int64_t axis, bool reverse, F f) {
+  return typed<Num>(c, in_type(c), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Lines lines(dims_of(*c.in[0]), axis);
+    for (int64_t line = 0; line < lines.count(); ++line) {
+      Sum<T> now = 0;
+      for (int64_t i = 0; i < lines.n; ++i)
+        f.template operator()<T>(now, lines.start(line) + (reverse ? lines.n - 1 - i : i) * lines.inner,
+                                 i == 0);
+    }
+    return KEEL_OK;
+  });
+}
+
 struct CumsumState {
   int64_t axis;
   bool exclusive, reverse;
@@ -181,23 +198,12 @@ struct CumsumState {
     reverse = a.boolean("reverse");
   }
 };
-template <class T>
-keel_rc cumsum_typed(const CumsumState& s, const keel_call& c) {
-  const Lines lines(dims_of(*c.in[0]), s.axis);
-  for (int64_t line = 0; line < lines.count(); ++line) {
-    Sum<T> sum = 0;
-    for (int64_t i = 0; i < lines.n; ++i) {
-      const int64_t at = lines.start(line) + (s.reverse ? lines.n - 1 - i : i) * lines.inner;
-      const Sum<T> with = sum + wide(in<T>(c, 0)[at]);
-      out<T>(c)[at] = make<T>(s.exclusive ? sum : with);
-      sum = with;
-    }
-  }
-  return KEEL_OK;
-}
 keel_rc cumsum(const CumsumState& s, const keel_call& c) {
-  return typed<Num>(c, in_type(c),
-                    [&](auto tag) { return cumsum_typed<typename decltype(tag)::type>(s, c); });
+  return along_lines(c, s.axis, s.reverse, [&]<class T>(Sum<T>& sum, int64_t at, bool) {
+    const Sum<T> with = sum + wide(in<T>(c, 0)[at]);
+    out<T>(c)[at] = make<T>(s.exclusive ? sum : with);
+    sum = with;
+  });
 }
 
 struct RecurrenceState {
@@ -208,23 +214,12 @@ struct RecurrenceState {
     reverse = a.boolean("reverse");
   }
 };
-template <class T>
-keel_rc recurrence_typed(const RecurrenceState& s, const keel_call& c) {
-  const Lines lines(dims_of(*c.in[0]), s.axis);
-  for (int64_t line = 0; line < lines.count(); ++line) {
-    Sum<T> y = 0;
-    for (int64_t i = 0; i < lines.n; ++i) {
-      const int64_t at = lines.start(line) + (s.reverse ? lines.n - 1 - i : i) * lines.inner;
-      const Sum<T> b = wide(in<T>(c, 1)[at]);
-      y = i == 0 ? b : wide(in<T>(c, 0)[at]) * y + b;
-      out<T>(c)[at] = make<T>(y);
-    }
-  }
-  return KEEL_OK;
-}
 keel_rc linear_recurrence(const RecurrenceState& s, const keel_call& c) {
-  return typed<Num>(c, in_type(c),
-                    [&](auto tag) { return recurrence_typed<typename decltype(tag)::type>(s, c); });
+  return along_lines(c, s.axis, s.reverse, [&]<class T>(Sum<T>& y, int64_t at, bool first) {
+    const Sum<T> b = wide(in<T>(c, 1)[at]);
+    y = first ? b : wide(in<T>(c, 0)[at]) * y + b;
+    out<T>(c)[at] = make<T>(y);
+  });
 }
 
 constexpr uint32_t kAny = KEEL_IMPL_ANY_DIMS;

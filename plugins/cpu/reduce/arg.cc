@@ -104,32 +104,37 @@ keel_rc PrepareArg(const Node& node, keel_launch* launch) {
 template <class T>
 using Running = std::conditional_t<std::is_integral_v<Compute<T>>, uint64_t, double>;
 
+// Calls step(now, at, first) for each element of each line in order, or from the end: now is 0 before the
+// first one; at is the element's place.
+template <class T, class F>
+keel_rc AlongLines(const keel_call* call, const Lines& lines, bool reverse, int64_t cost, const F& step) {
+  ParallelFor(call, lines.Count(), lines.n * cost, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; line++) {
+      const int64_t start = lines.First(line);
+      Running<T> now = 0;
+      InChunks(call, 0, lines.n, cost, [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; i++)
+          step(now, start + (reverse ? lines.n - 1 - i : i) * lines.inner, i == 0);
+      });
+    }
+  });
+  return Done(call);
+}
+
 struct Cumsum {
   int64_t axis;
   bool exclusive, reverse;
 };
 template <class T>
 keel_rc RunCumsum(const keel_call* call) {
-  using Sum = Running<T>;
   const Cumsum& s = State<Cumsum>(call);
-  const Lines lines(*call->in[0], s.axis);
   const T* x = In<T>(call, 0);
   T* y = Out<T>(call, 0);
-  ParallelFor(call, lines.Count(), lines.n * 3, [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; line++) {
-      const int64_t first = lines.First(line);
-      Sum sum = 0;
-      InChunks(call, 0, lines.n, 3, [&](int64_t from, int64_t to) {
-        for (int64_t i = from; i < to; i++) {
-          const int64_t at = first + (s.reverse ? lines.n - 1 - i : i) * lines.inner;
-          const Sum with = sum + static_cast<Sum>(Widen(x[at]));
-          Narrow(static_cast<Compute<T>>(s.exclusive ? sum : with), y[at]);
-          sum = with;
-        }
-      });
-    }
+  return AlongLines<T>(call, {*call->in[0], s.axis}, s.reverse, 3, [&](auto& sum, int64_t at, bool) {
+    const auto with = sum + static_cast<Running<T>>(Widen(x[at]));
+    Narrow(static_cast<Compute<T>>(s.exclusive ? sum : with), y[at]);
+    sum = with;
   });
-  return Done(call);
 }
 keel_rc PrepareCumsum(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0);
@@ -144,25 +149,13 @@ struct Recurrence {
 template <class T>
 keel_rc RunRecurrence(const keel_call* call) {
   const Recurrence& s = State<Recurrence>(call);
-  const Lines lines(*call->in[0], s.axis);
   const T *a = In<T>(call, 0), *b = In<T>(call, 1);
   T* y = Out<T>(call, 0);
-  ParallelFor(call, lines.Count(), lines.n * 4, [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; line++) {
-      const int64_t first = lines.First(line) + (s.reverse ? (lines.n - 1) * lines.inner : 0);
-      const int64_t step = s.reverse ? -lines.inner : lines.inner;
-      Running<T> now = 0;
-      InChunks(call, 0, lines.n, 4, [&](int64_t from, int64_t to) {
-        for (int64_t i = from; i < to; i++) {
-          const int64_t at = first + i * step;
-          const auto add = static_cast<Running<T>>(Widen(b[at]));
-          now = i == 0 ? add : static_cast<Running<T>>(Widen(a[at])) * now + add;
-          Narrow(static_cast<Compute<T>>(now), y[at]);
-        }
-      });
-    }
+  return AlongLines<T>(call, {*call->in[0], s.axis}, s.reverse, 4, [&](auto& now, int64_t at, bool first) {
+    const auto add = static_cast<Running<T>>(Widen(b[at]));
+    now = first ? add : static_cast<Running<T>>(Widen(a[at])) * now + add;
+    Narrow(static_cast<Compute<T>>(now), y[at]);
   });
-  return Done(call);
 }
 keel_rc PrepareRecurrence(const Node& node, keel_launch* launch) {
   const keel_tensor a = node.In(0);

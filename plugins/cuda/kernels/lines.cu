@@ -65,36 +65,35 @@ template <class T>
 DEVICE T sum_of(T a, T b) {
   return keel_add(a, b);
 }
-// Operands x, result. Numbers: lines, size, inner, 1 if exclusive, 1 from the end. A thread for each line.
-template <class S>
-DEVICE void cumsum(const KeelArgs& args) {
-  const i64 *n = args.numbers, size = n[1], inner = n[2];
-  for (i64 line = first_element(); line < n[0]; line += grid_size()) {
+// Calls step(now, at, first) for each element of each line in order, or from the end: now is 0 before the first one; at is the
+// element's place. A thread for each line.
+template <class S, class F>
+DEVICE void along_lines(i64 lines, i64 size, i64 inner, bool reverse, F step) {
+  for (i64 line = first_element(); line < lines; line += grid_size()) {
     const i64 base = line / inner * size * inner + line % inner;
-    Compute<S> sum = (Compute<S>)0;
-    for (i64 k = 0; k < size; k++) {
-      const i64 at = base + (n[4] ? size - 1 - k : k) * inner;
-      const Compute<S> next = sum_of(sum, Number<S>::from(operand<const S>(args, 0)[at]));
-      operand<S>(args, 1)[at] = Number<S>::to(n[3] ? sum : next);
-      sum = next;
-    }
+    Compute<S> now = (Compute<S>)0;
+    for (i64 k = 0; k < size; k++) step(now, base + (reverse ? size - 1 - k : k) * inner, k == 0);
   }
 }
-
-// Operands a, b, result. Numbers: lines, size, inner, 1 from the end. A thread for each line.
+// Operands x, result. Numbers: lines, size, inner, 1 if exclusive, 1 from the end.
+template <class S>
+DEVICE void cumsum(const KeelArgs& args) {
+  const i64* n = args.numbers;
+  along_lines<S>(n[0], n[1], n[2], n[4] != 0, [&](Compute<S>& sum, i64 at, bool) {
+    const Compute<S> next = sum_of(sum, Number<S>::from(operand<const S>(args, 0)[at]));
+    operand<S>(args, 1)[at] = Number<S>::to(n[3] ? sum : next);
+    sum = next;
+  });
+}
+// Operands a, b, result. Numbers: lines, size, inner, 1 from the end.
 template <class S>
 DEVICE void recurrence(const KeelArgs& args) {
-  const i64 *n = args.numbers, size = n[1], inner = n[2];
-  for (i64 line = first_element(); line < n[0]; line += grid_size()) {
-    const i64 base = line / inner * size * inner + line % inner;
-    Compute<S> y = (Compute<S>)0;
-    for (i64 k = 0; k < size; k++) {
-      const i64 at = base + (n[3] ? size - 1 - k : k) * inner;
-      const Compute<S> b = Number<S>::from(operand<const S>(args, 1)[at]);
-      y = k == 0 ? b : multiply_add(Number<S>::from(operand<const S>(args, 0)[at]), y, b);
-      operand<S>(args, 2)[at] = Number<S>::to(y);
-    }
-  }
+  const i64* n = args.numbers;
+  along_lines<S>(n[0], n[1], n[2], n[3] != 0, [&](Compute<S>& y, i64 at, bool first) {
+    const Compute<S> b = Number<S>::from(operand<const S>(args, 1)[at]);
+    y = first ? b : multiply_add(Number<S>::from(operand<const S>(args, 0)[at]), y, b);
+    operand<S>(args, 2)[at] = Number<S>::to(y);
+  });
 }
 
 #define DTYPE(S, name)                          \
