@@ -174,8 +174,7 @@ class Compiler {
       const keel_tensor x = node_.In(v);
       return Known(x) && keel_count(&x) == (ones >> v & 1 ? 1 : n);
     };
-    const auto safe = [](const MapStep& s) { return s.kind == MapStep::kFused || !s.failure; };
-    const bool all = Known(y) && n <= code.tile && std::ranges::all_of(code.steps, safe) &&
+    const bool all = Known(y) && n <= code.tile && std::ranges::none_of(code.steps, &MapStep::CanFail) &&
                      std::ranges::all_of(outputs_, like_first) &&
                      std::ranges::all_of(map_.all.operands, flat);
     if (!all) return;

@@ -30,6 +30,7 @@ struct MapStep {
   };
   const char* failure;  // message of a binary loop that can fail
   uint64_t writes;      // kFused: a bit per slot that it writes
+  bool CanFail() const { return kind != kFused && failure; }
 };
 
 struct MapCode {

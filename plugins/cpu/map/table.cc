@@ -19,8 +19,6 @@ int64_t LeastCost(const MapLayout& l) {
   return std::ranges::any_of(l.program->results, wide) ? 20 : 8;
 }
 
-bool CanFail(const MapStep& s) { return s.kind != MapStep::kFused && s.failure; }
-
 // The only operand with more than one element, if it has 8-bit integers; or -1.
 int IntegerOperand(const MapLayout& l) {
   int found = -1;
@@ -52,7 +50,7 @@ void LookUp(const uint8_t* x, const char* table, char* y, int64_t begin, int64_t
 bool RunByTable(const MapLayout& l) {
   if (l.way != MapLayout::kFlat || l.count < kFewestElements || l.code->cost < LeastCost(l)) return false;
   const int v = IntegerOperand(l);
-  if (v < 0 || std::ranges::any_of(l.code->steps, CanFail)) return false;
+  if (v < 0 || std::ranges::any_of(l.code->steps, &MapStep::CanFail)) return false;
   alignas(64) uint8_t every[kIntegers];
   std::iota(every, every + kIntegers, uint8_t{0});
   alignas(64) char temps[kMapTemps * kSlotBytes], tables[kMapResults][kIntegers * sizeof(int64_t)];
