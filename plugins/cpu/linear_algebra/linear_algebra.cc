@@ -26,7 +26,17 @@ struct Dense {
   bool lower, ta, unit;
 };
 constexpr int kMostOperands = 2, kMostResults = 3;
-constexpr int64_t kCosts[kDenseOps] = {1, 1, 1, 1, 4, 40, 20};  // of n^3 elements, in simple operations
+struct Kind {
+  int64_t cost;                          // of n^3 elements, in simple operations
+  const char *before = "", *after = "";  // the failure, around the number of the matrix
+};
+constexpr Kind kKinds[kDenseOps] = {{1, "matrix ", " is not positive definite"},
+                                    {1, "matrix ", " is singular: element {j} of its diagonal is 0"},
+                                    {1, "matrix ", " is singular"},
+                                    {1},
+                                    {4},
+                                    {40, "the singular values of matrix ", " did not converge"},
+                                    {20, "the eigenvalues of matrix ", " did not converge"}};
 
 // The failure with the least number of a matrix.
 struct Failure {
@@ -41,14 +51,10 @@ struct Failure {
 };
 [[noreturn]] void ThrowFailure(DenseOp op, const Failure& f) {
   if (f.result.outcome == Outcome::kNoMemory) throw std::bad_alloc();
-  const std::string matrix = "matrix " + std::to_string(f.matrix);
-  if (op == kCholesky) Throw(KEEL_RANGE, matrix + " is not positive definite");
-  if (op == kSolve) Throw(KEEL_RANGE, matrix + " is singular");
-  if (op == kTriangularSolve)
-    Throw(KEEL_RANGE,
-          matrix + " is singular: element " + std::to_string(f.result.at) + " of its diagonal is 0");
-  Throw(KEEL_RANGE, std::string("the ") + (op == kSvd ? "singular values" : "eigenvalues") + " of " + matrix +
-                        " did not converge");
+  std::string after = kKinds[op].after;
+  if (const size_t at = after.find("{j}"); at != std::string::npos)
+    after.replace(at, 3, std::to_string(f.result.at));
+  Throw(KEEL_RANGE, kKinds[op].before + std::to_string(f.matrix) + after);
 }
 
 double Wide(double x) { return x; }
@@ -139,7 +145,7 @@ keel_rc RunDense(const keel_call* call) {
   }
   if (count == 0 || shape.m * shape.n == 0 || keel_count(call->out[0]) == 0) return KEEL_OK;
   Failure failure;
-  const int64_t cost = shape.m * shape.n * std::min(shape.m, shape.n) * kCosts[s.op];
+  const int64_t cost = shape.m * shape.n * std::min(shape.m, shape.n) * kKinds[s.op].cost;
   ParallelFor(call, count, cost, [&](int64_t begin, int64_t end) {
     try {
       RunMatrices<T>(call, count, begin, end, failure);
