@@ -7,8 +7,9 @@ Usage: decoder.py [FORM...] [--layers 4] [--rounds 15] [--threads 1] [--wall]
   --layers: of width 2048, 16 heads, 5504 hidden units, 256 tokens before; 4 are 0.8 GB of f32
   --wall: wall time instead of processor time
 
-Answers are compared first, except for llama.cpp (see decoder_llama.py). Each side is a process; they alternate within each round. A line has the medians, the median of the
-per-round ratios to the best peer with its 95 % interval, and the weights that Keel reads in a second beside a sum of 512 MB.
+Answers are compared first, except for llama.cpp (see decoder_llama.py). Each side is a process; they alternate within each round. A line
+has the medians, the median of the per-round ratios to the best peer with its 95 % interval, and the weights that Keel reads in a second
+beside a sum of 512 MB.
 """
 import argparse
 import statistics
