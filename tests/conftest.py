@@ -1,5 +1,6 @@
 """Sweeps: tests with many similar or slow cases, sampled in each run, the same for one seed. All cases: KEEL_SWEEP=1
 (tools/sweep); another sample: KEEL_SEED=N. And the library of Vulkan that counts calls, for tests/vulkan."""
+import gc
 import os
 import zlib
 from collections import defaultdict
@@ -49,3 +50,9 @@ def pytest_collection_modifyitems(config, items):
     if out:
         config.hook.pytest_deselected(items=[item for item in items if item in out])
         items[:] = [item for item in items if item not in out]
+
+
+def pytest_collection_finish(session):
+    """Tests and their modules are never garbage: a full collection that looks at all of them takes 0.3 s, and many tests make one."""
+    gc.collect()
+    gc.freeze()
