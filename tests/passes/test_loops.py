@@ -256,6 +256,29 @@ def test_a_new_body_is_optimized(tmp_path):
     assert ops(dump(after).split("fn @main(")[1].split("\n}")[0], 6, False) == "less add mul"
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_simpler_body_frees_its_loop(tmp_path, depth):
+    """A loop that does not begin goes at once, although only the passes on its body remove the nodes that check sizes there."""
+    body, result = """b = cond(i32(1) == i32(0), a)
+      then(a) {
+        e = exp(a)
+        yield e
+      }
+      else(a) {
+        yield a
+      }""", "b"
+    for level in range(depth):
+        body = loop(f"{body}\n yield j, {result}", "t = less(i, 0)\n yield t").removesuffix("\n  return a")
+        body = body.replace("i, a = while(i32(0), x, y", f"k{level}, a{level} = while(i32(0), a, y")
+        result = f"a{level}"
+    before, after, again = (tmp_path / f"{name}.keelt" for name in ("before", "after", "again"))
+    before.write_text(text("a = exp(z)\n" + body + f"\n return {result}"))
+    optimize(before, after, "reference", only="loop,fold,simplify")
+    assert ops(dump(after).split("fn @main(")[1].split("\n}")[0], 2, False) == "exp"
+    optimize(after, again, "reference", only="loop,fold,simplify")
+    assert dump(again) == dump(after), "a second run changed something"
+
+
 SIZED = """keel 1
 const no: bool[] = false
 fn @main(x: f32[n], s: f32[{entries}m]) {{

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "kernel/base/timeline.h"
@@ -66,6 +67,7 @@ absl::Status RunPass(const Pass& pass, const PassTarget& target, uint64_t fuel,
 // Graphs outlined by passes are for the device; bodies of loops created by passes are open.
 void AddBodies(const PassGraph& graph, const PassTarget& target, std::vector<uint8_t>* open,
                std::vector<uint32_t>* bodies) {
+  if (graph.graph->module->graphs.size() == 1) return;
   Rewrite reader(graph, target);
   for (NodeId n : reader.Nodes()) {
     std::vector<uint32_t> of_node = BodiesOf(reader.Find(n)->attrs);
@@ -85,6 +87,23 @@ PassGraph BodyGraph(const PassGraph& whole, uint32_t number) {
           MustRunNodes(*body), whole.plan, whole.graph};
 }
 
+// Runs `passes` on each open body, bodies in bodies too, and updates the graph.
+absl::Status ForBodies(const PassTarget& target, std::vector<uint8_t> open, PassGraph* graph,
+                       absl::FunctionRef<absl::Status(PassGraph*)> passes) {
+  const uint32_t main = *graph->graph->module->GraphNumber(graph->graph->name);
+  std::vector<uint32_t> bodies;
+  AddBodies(*graph, target, &open, &bodies);
+  for (size_t i = 0; i < bodies.size(); i++) {
+    PassGraph body = BodyGraph(*graph, bodies[i]);
+    RETURN_IF_ERROR(passes(&body));
+    AddBodies(body, target, &open, &bodies);
+    if (!body.owner) continue;
+    graph->owner = body.owner;
+    graph->graph = graph->owner->graphs[main].get();
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 struct Passes::Job {
@@ -92,6 +111,7 @@ struct Passes::Job {
   const PassTarget& target;
   const PassChoice& choice;
   PassReport* report;
+  std::span<const Pass> canon = {}, later = {};  // parts of `passes`
 };
 
 uint64_t PassReport::Edits() const {
@@ -143,32 +163,43 @@ absl::StatusOr<PassGraph> Passes::Run(PassGraph graph, const PassTarget& target,
   report->level = choice.level;
   std::erase_if(job.passes, [&](const Pass& p) { return !IsSelected(p.table, choice); });
   if (job.passes.empty()) return graph;
+  const auto split = std::find_if(job.passes.begin(), job.passes.end(),
+                                  [](const Pass& p) { return p.table.phase != KEEL_PHASE_CANON; });
+  job.canon = {job.passes.begin(), split};
+  job.later = {split, job.passes.end()};
   // Graphs outlined later are for the device.
-  std::vector<uint8_t> open(graph.graph->module->graphs.size(), 1);
-  const uint32_t main = *graph.graph->module->GraphNumber(graph.graph->name);
-  ASSIGN_OR_RETURN(graph, RunOn(job, std::move(graph)));
-  std::vector<uint32_t> bodies;
-  AddBodies(graph, target, &open, &bodies);
-  for (size_t i = 0; i < bodies.size(); i++) {
-    ASSIGN_OR_RETURN(PassGraph body, RunOn(job, BodyGraph(graph, bodies[i])));
-    AddBodies(body, target, &open, &bodies);
-    if (!body.owner) continue;
-    graph.owner = body.owner;
-    graph.graph = graph.owner->graphs[main].get();
+  const std::vector<uint8_t> open(graph.graph->module->graphs.size(), 1);
+  std::unique_ptr<Rewrite> work;
+  uint64_t edits = 1;
+  // A body that became simpler may free its parent: a loop that does not begin goes if no size in it is left
+  // to check.
+  for (int round = 0; edits && round < kMaxRounds; round++) {
+    edits = 0;
+    RETURN_IF_ERROR(RunCanon(job, &work, &graph).status());
+    RETURN_IF_ERROR(ForBodies(target, open, &graph, [&](PassGraph* body) {
+      std::unique_ptr<Rewrite> own;
+      ASSIGN_OR_RETURN(uint64_t more, RunCanon(job, &own, body));
+      edits += more;
+      return absl::OkStatus();
+    }));
+    if (edits) work.reset();
   }
+  RETURN_IF_ERROR(RunEach(job, job.later, &work, &graph).status());
+  RETURN_IF_ERROR(ForBodies(target, open, &graph, [&](PassGraph* body) {
+    std::unique_ptr<Rewrite> own;
+    RETURN_IF_ERROR(RunCanon(job, &own, body).status());  // `later` may have made it
+    return RunEach(job, job.later, &own, body).status();
+  }));
   return graph;
 }
 
-absl::StatusOr<PassGraph> Passes::RunOn(const Job& job, PassGraph graph) {
-  auto begin = job.passes.begin(), end = job.passes.end();
-  auto later = std::find_if(begin, end, [](const Pass& p) { return p.table.phase != KEEL_PHASE_CANON; });
-  std::unique_ptr<Rewrite> work;
-  for (int round = 0; round < kMaxRounds; round++) {
-    ASSIGN_OR_RETURN(uint64_t edits, RunEach(job, {begin, later}, &work, &graph));
-    if (!edits) break;
+absl::StatusOr<uint64_t> Passes::RunCanon(const Job& job, std::unique_ptr<Rewrite>* work, PassGraph* graph) {
+  uint64_t all = 0, edits = 1;
+  for (int round = 0; edits && round < kMaxRounds; round++) {
+    ASSIGN_OR_RETURN(edits, RunEach(job, job.canon, work, graph));
+    all += edits;
   }
-  RETURN_IF_ERROR(RunEach(job, {later, end}, &work, &graph).status());
-  return graph;
+  return all;
 }
 
 std::string Passes::SkipReason(const Job& job, const std::string& name) {

@@ -1,7 +1,7 @@
 // pass.h: runs the passes of a context on a graph, each on a private copy that is verified afterwards. Passes
 // of phase canon repeat, in order, until a round makes no edit, up to a limit. A pass that fails is rolled
 // back, reported, and disabled for the context; running out of memory fails the whole run. Bodies of calls
-// that the device does not support whole are optimised, too.
+// that the device does not support whole are optimised, too; the canon passes see both until neither changes.
 #pragma once
 
 #include <map>
@@ -61,8 +61,8 @@ class Passes {
 
  private:
   struct Job;
-  absl::StatusOr<PassGraph> RunOn(const Job& job, PassGraph graph);
-  // Returns the number of edits. `work` is reused if a pass makes none.
+  // Both return the number of edits. `work` is reused if a pass makes none.
+  absl::StatusOr<uint64_t> RunCanon(const Job& job, std::unique_ptr<Rewrite>* work, PassGraph* graph);
   absl::StatusOr<uint64_t> RunEach(const Job& job, std::span<const Pass> passes,
                                    std::unique_ptr<Rewrite>* work, PassGraph* graph);
   std::string SkipReason(const Job& job, const std::string& name);
