@@ -122,27 +122,76 @@ bool FromKey(U key, T* x) {
   }
 }
 
-// A radix sort of rows of up to `n` elements; I counts them.
-template <bool kMax, class T, class I>
-class Sorter {
-  using U = Unsigned<sizeof(T)>;
-  static constexpr int kBits = 8 * sizeof(T), kDigit = 8, kTop = kBits - std::min(kBits, 11);
-  static constexpr size_t kBuckets = size_t{1} << kDigit, kLeading = size_t{1} << std::min(kBits, 11);
+// A radix sort of items: keys with places, which I counts. The same for all dtypes of one size.
+template <class U, class I>
+class ItemSorter {
+ protected:
+  static constexpr int kBits = 8 * sizeof(U), kDigit = 8;
+  static constexpr size_t kBuckets = size_t{1} << kDigit;
   struct Item {
     U key;
     I place;
   };
   using Counts = std::array<I, kBuckets>;  // by digit
 
+  // `memory` holds twice n items.
+  ItemSorter(void* memory, int64_t n) : items_(static_cast<Item*>(memory)), other_(items_ + n) {}
+
+  void SelectAndSort(int64_t n, int64_t k) {
+    const auto before = [](const Item& a, const Item& b) {
+      return a.key != b.key ? a.key < b.key : a.place < b.place;
+    };
+    if (k < n) std::nth_element(items_, items_ + k, items_ + n, before);
+    std::sort(items_, items_ + k, before);
+  }
+
+  // Sorts the n items by their digits from the lowest on; items with the same digit keep their order.
+  void SortByDigits(const keel_call* call, int64_t n) {
+    std::array<Counts, kBits / kDigit> counts = {};
+    InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++)
+        for (int digit = 0; digit < kBits / kDigit; digit++)
+          counts[static_cast<size_t>(digit)][DigitOf(items_[i].key, digit)]++;
+    });
+    for (int digit = 0; digit < kBits / kDigit; digit++)
+      Pass(call, n, digit, counts[static_cast<size_t>(digit)]);
+  }
+
+  Item *items_, *other_;
+
+ private:
+  static size_t DigitOf(U key, int digit) {
+    return static_cast<size_t>(key >> digit * kDigit) & (kBuckets - 1);
+  }
+  void Pass(const keel_call* call, int64_t n, int digit, Counts& at) {
+    if (std::find(at.begin(), at.end(), static_cast<I>(n)) != at.end()) return;
+    for (I begin = 0; I & bucket : at) begin += std::exchange(bucket, begin);
+    InChunks(call, 0, n, 4, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) other_[at[DigitOf(items_[i].key, digit)]++] = items_[i];
+    });
+    std::swap(items_, other_);
+  }
+};
+
+// Sorts rows of up to `n` elements; I counts them.
+template <bool kMax, class T, class I>
+class Sorter : private ItemSorter<Unsigned<sizeof(T)>, I> {
+  using U = Unsigned<sizeof(T)>;
+  using Base = ItemSorter<U, I>;
+  using Base::items_;
+  using typename Base::Item;
+  static constexpr int kTop = Base::kBits - std::min(Base::kBits, 11);
+  static constexpr size_t kLeading = size_t{1} << std::min(Base::kBits, 11);
+
  public:
   static constexpr int64_t kBytes = 2 * sizeof(Item);  // of memory, for each element of a row
 
-  Sorter(void* memory, int64_t n) : items_(static_cast<Item*>(memory)), other_(items_ + n) {}
+  Sorter(void* memory, int64_t n) : Base(memory, n) {}
 
   void Run(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
     const bool is_short = n < 2048;  // less work than counting digits
     const int64_t kept = Keep(call, x, n, is_short || n / 2 < k ? kLeading - 1 : LastDigit(call, x, n, k));
-    is_short ? SelectAndSort(kept, k) : SortByDigits(call, kept);
+    is_short ? Base::SelectAndSort(kept, k) : Base::SortByDigits(call, kept);
     if (Cancelled(call)) return;
     for (int64_t i = 0; i < k; i++) {
       const Item& item = items_[i];
@@ -153,9 +202,6 @@ class Sorter {
 
  private:
   static size_t LeadingOf(U key) { return static_cast<size_t>(key >> kTop); }
-  static size_t DigitOf(U key, int digit) {
-    return static_cast<size_t>(key >> digit * kDigit) & (kBuckets - 1);
-  }
 
   // The leading bits of the k-th key.
   static size_t LastDigit(const keel_call* call, const T* x, int64_t n, int64_t k) {
@@ -181,36 +227,6 @@ class Sorter {
     });
     return kept;
   }
-
-  void SelectAndSort(int64_t n, int64_t k) {
-    const auto before = [](const Item& a, const Item& b) {
-      return a.key != b.key ? a.key < b.key : a.place < b.place;
-    };
-    if (k < n) std::nth_element(items_, items_ + k, items_ + n, before);
-    std::sort(items_, items_ + k, before);
-  }
-
-  // Sorts the n items by their digits from the lowest on; items with the same digit keep their order.
-  void SortByDigits(const keel_call* call, int64_t n) {
-    std::array<Counts, kBits / kDigit> counts = {};
-    InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++)
-        for (int digit = 0; digit < kBits / kDigit; digit++)
-          counts[static_cast<size_t>(digit)][DigitOf(items_[i].key, digit)]++;
-    });
-    for (int digit = 0; digit < kBits / kDigit; digit++)
-      Pass(call, n, digit, counts[static_cast<size_t>(digit)]);
-  }
-  void Pass(const keel_call* call, int64_t n, int digit, Counts& at) {
-    if (std::find(at.begin(), at.end(), static_cast<I>(n)) != at.end()) return;
-    for (I begin = 0; I & bucket : at) begin += std::exchange(bucket, begin);
-    InChunks(call, 0, n, 4, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) other_[at[DigitOf(items_[i].key, digit)]++] = items_[i];
-    });
-    std::swap(items_, other_);
-  }
-
-  Item *items_, *other_;
 };
 
 // How many lanes have memory of their own to sort in; 0: rows are not sorted.
