@@ -28,6 +28,7 @@ NB_MODULE(_keel, m) {
   install_context(m);
   nb::module_ ops = m.def_submodule("ops", "A function for each op of the catalogue.");
   install_ops(ops);
+  install_einsum(m);
   install_variable(m);
   install_structure(m);
   install_session(m);

@@ -67,6 +67,7 @@ inline PyObject* apply_quick(keel::OpId id, PyObject* const* in) noexcept {
 }
 
 void install_ops(nb::module_& m);
+void install_einsum(nb::module_& m);
 
 }  // namespace keel_python
 #endif
