@@ -26,7 +26,7 @@ keel\._keel\.(?!ops\b).*
 # classes of nanobind, whose metaclass and constructor have no signature
 keel\.(DType|Dim|Eagerly|Function|Graph|Module|Tape|Variable|no_record)(\.__init__)?
 # functions of nanobind
-keel\.(array|asarray|assert_|cancel|device|devices|executing_eagerly|load_plugin|parse|print|report|run_eagerly|same)
+keel\.(array|asarray|assert_|cancel|device|devices|einsum|executing_eagerly|load_plugin|parse|print|report|run_eagerly|same)
 # functions of a module that became its methods
 keel\.Module\.(svg|variables)
 # forwarded to the variable's value
