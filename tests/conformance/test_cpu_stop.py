@@ -84,6 +84,10 @@ LONG = {"product": product(False, False, (2500, 2500), (2500, 2500)),
         "sum of a map": (lambda g, x: g.node("reduce_sum", g.node("tanh", x), axes=[0]), [draw(600_000, 100)]),
         "top_k": (lambda g, x: g.node("top_k", x, k=keel_abi.Dim(1_000_000), n_out=2)[0], [draw(8_000_000)]),
         "singular values": (lambda g, x: g.node("svd", x, n_out=3)[1], [draw(300, 64, 64)]),
+        "eigenvectors of a matrix": (lambda g, x: g.node("eigh", x, n_out=2)[1], [draw(600, 600)]),
+        "singular vectors of a matrix": (lambda g, x: g.node("svd", x, n_out=3)[2], [draw(500, 500)]),
+        "factors of a matrix": (lambda g, x: g.node("qr", x, n_out=2)[0], [draw(1200, 1200)]),
+        "inverse of a matrix": one("inv", (1000, 1000)),
         "tanh": one("tanh", (60_000_000,))}
 
 

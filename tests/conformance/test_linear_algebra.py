@@ -165,6 +165,20 @@ def test_very_large_and_small_elements(context, device, dtype, power):
     near(v * (w / scale) @ v.T, b, UNIT[dtype] * 4, 10)
 
 
+@pytest.mark.parametrize("downwards", [False, True])
+def test_elements_of_very_different_size(context, device, downwards):
+    """From 1 to 1e-200: both ends of a sweep."""
+    scale = 10.0 ** -np.linspace(0, 100, 101)[::-1 if downwards else 1]
+    a = drawn(101, 101) * scale * scale[:, None]
+    b = a + a.T
+    w, v = run(context, device, "eigh", b)
+    near(v * w @ v.T, b, 1e-14, 10)
+    u, s, t = run(context, device, "svd", a)
+    near(u * s @ t, a, 1e-14, 10)
+    for factor in (v, u, t.T):
+        orthonormal(factor, 1e-14)
+
+
 def test_deficient_matrices_have_orthonormal_vectors(context, device):
     for a in (np.zeros((4, 3)), np.ones((5, 5)), np.outer(np.arange(7.0), [1, 0, 2]), np.diag([3.0, 0, 1]), np.full((3, 6), -2.0)):
         q, r = run(context, device, "qr", a)

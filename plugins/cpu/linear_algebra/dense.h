@@ -1,5 +1,4 @@
-// dense.h: the functions of one matrix that Eigen computes, compiled for two levels (dense.inc). Eigen is
-// included by dense_base.cc and dense_avx2.cc only.
+// dense.h: functions of one matrix, compiled per SIMD level (dense.inc).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +11,8 @@ struct DenseShape {
   int64_t m, n;  // of the first operand
   int64_t k;     // columns of the second
   bool lower, ta, unit;
+  const volatile int32_t* stop;  // not 0: the run is cancelled, and the results may be left incomplete
+  bool Stopped() const { return __atomic_load_n(stop, __ATOMIC_RELAXED) != 0; }
 };
 // kNan: an operand has a NaN or an infinity, so the results are NaN. kFailed: as in `fails` of the op; `at`:
 // the element of the diagonal.
@@ -21,14 +22,12 @@ struct DenseResult {
   int64_t at = 0;
 };
 
-// Matrices are row-major, of at least one row and column. All are doubles: compiling the same for floats
-// takes as long again.
+// Matrices are row-major, of at least one row and column.
 using DenseFunction = DenseResult (*)(const DenseShape&, const double* const* in, double* const* out);
 struct DenseTable {
   DenseFunction of[kDenseOps];
 };
 
-const DenseTable& DenseBase();
-const DenseTable& DenseAvx2();  // with AVX2 and FMA; x86-64 only
+const DenseTable& Dense();
 
 }  // namespace keel_cpu

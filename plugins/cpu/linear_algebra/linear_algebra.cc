@@ -1,5 +1,5 @@
 // linear_algebra.cc: cholesky, triangular_solve, solve, det, qr, svd and eigh. Threads share the matrices of
-// a batch; Eigen computes each matrix in f64 (dense.h).
+// a batch; each matrix is computed in f64 (dense.h).
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -8,20 +8,11 @@
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/linear_algebra/dense.h"
 #include "plugins/cpu/parallel/parallel.h"
-#include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
 namespace {
 
-const DenseTable& Table() {
-#if defined(__x86_64__)
-  return SimdLevel() > 0 ? DenseAvx2() : DenseBase();
-#else
-  return DenseBase();
-#endif
-}
-
-struct Dense {
+struct Attributes {
   DenseOp op;
   bool lower, ta, unit;
 };
@@ -105,17 +96,17 @@ class Batch {
 };
 
 DenseShape ShapeOf(const keel_call* call) {
-  const auto& s = State<Dense>(call);
+  const auto& s = State<Attributes>(call);
   const keel_tensor& a = *call->in[0];
   const int64_t k = call->n_in > 1 ? call->in[1]->shape[a.ndim - 1] : 0;
-  return {a.shape[a.ndim - 2], a.shape[a.ndim - 1], k, s.lower, s.ta, s.unit};
+  return {a.shape[a.ndim - 2], a.shape[a.ndim - 1], k, s.lower, s.ta, s.unit, call->env->cancelled};
 }
 
 // Matrices [begin, end).
 template <class T>
 void RunMatrices(const keel_call* call, int64_t count, int64_t begin, int64_t end, Failure& failure) {
   const DenseShape shape = ShapeOf(call);
-  const auto run = Table().of[State<Dense>(call).op];
+  const auto run = Dense().of[State<Attributes>(call).op];
   std::vector<Batch<T>> in, out;
   for (uint32_t i = 0; i < call->n_in; i++) in.emplace_back(*call->in[i], count);
   for (uint32_t r = 0; r < call->n_out; r++) out.emplace_back(*call->out[r], count);
@@ -135,7 +126,7 @@ void RunMatrices(const keel_call* call, int64_t count, int64_t begin, int64_t en
 
 template <class T>
 keel_rc RunDense(const keel_call* call) {
-  const auto& s = State<Dense>(call);
+  const auto& s = State<Attributes>(call);
   const keel_tensor& a = *call->in[0];
   const int64_t count = Product(a.shape, a.ndim - 2);
   const DenseShape shape = ShapeOf(call);
@@ -160,7 +151,7 @@ keel_rc RunDense(const keel_call* call) {
 
 template <DenseOp kOp>
 keel_rc PrepareDense(const Node& node, keel_launch* launch) {
-  Dense s = {kOp, false, false, false};
+  Attributes s = {kOp, false, false, false};
   if (kOp == kSolve || kOp == kTriangularSolve) s.ta = node.Flag("ta");
   if (kOp == kTriangularSolve) s.lower = node.Flag("lower"), s.unit = node.Flag("unit");
   return Keep(launch, s,
@@ -169,7 +160,7 @@ keel_rc PrepareDense(const Node& node, keel_launch* launch) {
 
 template <DenseOp kOp>
 constexpr keel_impl Row(const char* op) {
-  return Impl(op, "Eigen", Prepare<PrepareDense<kOp>>, KEEL_IMPL_ANY_DIMS);
+  return Impl(op, "strips", Prepare<PrepareDense<kOp>>, KEEL_IMPL_ANY_DIMS);
 }
 constexpr keel_impl kImpls[] = {Row<kCholesky>("cholesky"),
                                 Row<kTriangularSolve>("triangular_solve"),
