@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tools/demo on a clean Debian 12, from nothing and then again: it must classify six files, and use at most the processor
-# time of two cores within its limit (7 minutes; 5 seconds the second time) on a machine that compiles host_speed.cc in
+# time of two cores within its limit (6 minutes; 5 seconds the second time) on a machine that compiles host_speed.cc in
 # 2.36 s. Machines differ by 2 in speed, so the limit is scaled by that time here. Wall times depend on other load, too; they are
 # printed with the speed, also to the file KEEL_TIMES if it is set. Exit status 77: this machine cannot create a clean Debian.
 #   tests/install/demo.sh            all of it, on two cores of this machine (tools/sweep demo)
@@ -51,7 +51,7 @@ if [ "${1:-}" = --no-build ]; then
   in_root sh -c 'tools/setup runtime && cmake --preset release' || fault "set-up for tools/demo in a clean Debian 12 failed"
   run_demo "demo with a finished build" 5 tools/demo
 else
-  run_demo "demo from a clean Debian 12 (packages, wheels, build)" 420 in_root tools/demo
+  run_demo "demo from a clean Debian 12 (packages, wheels, build)" 360 in_root tools/demo
   run_demo "demo again" 5 in_root tools/demo
 fi
 [ "$faults" = 0 ] && echo "each run classifies six files"
