@@ -66,6 +66,28 @@ void refuse_unused(const Model& model, const std::vector<InputSpec>& given) {
   }
 }
 
+void report(const Args& args, Form form, const Model& model, const std::vector<std::string>& files) {
+  if (args.json) {
+    Json sizes = Json::object();
+    for (const std::string& file : files) sizes[file] = file_size(file);
+    return print_json({{"schema", "keel.convert/1"},
+                       {"in", args.file},
+                       {"out", convert_flags.out_file},
+                       {"form", form == Form::kKeel   ? "keel"
+                                : form == Form::kText ? "text"
+                                : form == Form::kOnnx ? "onnx"
+                                : form == Form::kDot  ? "dot"
+                                                      : "svg"},
+                       {"bytes", file_size(files[0])},
+                       {"files", sizes},
+                       {"fixed", model.fixed}});
+  }
+  const auto size = [](const std::string& file) { return human_bytes(static_cast<double>(file_size(file))); };
+  fmt::print("wrote {} ({}, {})", files[0], form_name(form), size(files[0]));
+  for (size_t i = 1; i < files.size(); i++) fmt::print(", {} (weights, {})", files[i], size(files[i]));
+  fmt::print("\n");
+}
+
 int convert_command(const Args& args) {
   const Form form = model_form(args, convert_flags.out_file);
   if (args.json && convert_flags.out_file == "-")
@@ -82,24 +104,14 @@ int convert_command(const Args& args) {
   else
     refuse_unused(model, given);
   progress.say("writing " + convert_flags.out_file);
+  const std::string weights = convert_flags.out_file + ".data";  // of an ONNX model above the format's limit
+  const uint64_t before = file_number(weights);
   save_model(context, args, convert_flags.out_file, model);
   progress.done();
   if (convert_flags.out_file == "-") return kOk;
-  uint64_t bytes = file_size(convert_flags.out_file);
-  if (args.json)
-    print_json({{"schema", "keel.convert/1"},
-                {"in", args.file},
-                {"out", convert_flags.out_file},
-                {"form", form == Form::kKeel   ? "keel"
-                         : form == Form::kText ? "text"
-                         : form == Form::kOnnx ? "onnx"
-                         : form == Form::kDot  ? "dot"
-                                               : "svg"},
-                {"bytes", bytes},
-                {"fixed", model.fixed}});
-  else
-    fmt::print("wrote {} ({}, {})\n", convert_flags.out_file, form_name(form),
-               human_bytes(static_cast<double>(bytes)));
+  std::vector<std::string> files = {convert_flags.out_file};
+  if (form == Form::kOnnx && file_number(weights) != before) files.push_back(weights);
+  report(args, form, model, files);
   return kOk;
 }
 

@@ -14,6 +14,8 @@ std::string file_in_memory(const char* name, std::string_view bytes);
 void write_file(const std::string& path, std::string_view bytes);
 bool is_file(const std::string& path);
 uint64_t file_size(const std::string& path);  // 0 if absent
+// Differs after the file was replaced by another one; 0 if absent.
+uint64_t file_number(const std::string& path);
 
 // Requires at + sizeof(T) <= size.
 template <class T>

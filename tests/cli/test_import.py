@@ -72,3 +72,16 @@ def test_a_graph_becomes_an_onnx_model_that_runs_again(keel, importer, tmp_path)
     before = (tmp_path / "m.onnx").read_bytes()
     assert "random: ONNX has no generator" in keel("convert", "two.keelt", "m.onnx", "--entry", "noise", code=5).err
     assert (tmp_path / "m.onnx").read_bytes() == before
+
+
+def test_the_report_names_the_file_of_weights(keel, importer, tmp_path, monkeypatch):
+    weights = "0000803f" * 700
+    (tmp_path / "w.keelt").write_text(f'keel 1\n\nconst c: f32[700] = hex"{weights}"\n\nfn @main(x: f32[700]) {{ return x + c }}\n\nentry main = @main (x) -> (y)\n')
+    report = lambda: json.loads(keel("convert", "w.keelt", "m.onnx", "--json").out)["files"]
+    sizes = lambda *names: {name: (tmp_path / name).stat().st_size for name in names}
+    assert report() == sizes("m.onnx")
+    monkeypatch.setenv("KEEL_ONNX_FILE_BYTES", "1000")
+    assert report() == sizes("m.onnx", "m.onnx.data")
+    assert "(weights, 2.7 KiB)" in keel("convert", "w.keelt", "m.onnx").out
+    monkeypatch.delenv("KEEL_ONNX_FILE_BYTES")
+    assert report() == sizes("m.onnx")  # the old second file is another model's
