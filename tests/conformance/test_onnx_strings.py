@@ -13,7 +13,7 @@ def split_model(shape, **attributes):
 @pytest.mark.parametrize("shape", [(0,), (1,), (2, 3), (0, 2)])
 @pytest.mark.parametrize("attributes", [{}, {"delimiter": ""}, {"delimiter": "a"}, {"delimiter": "aa"}, {"delimiter": "aba"},
                                         {"delimiter": "的"}, {"delimiter": " ", "maxsplit": 2}, {"delimiter": "aa", "maxsplit": 1},
-                                        {"maxsplit": 1}, {"maxsplit": 3}], ids=str)
+                                        {"maxsplit": 1}, {"maxsplit": 3}, {"maxsplit": 2**40}], ids=str)
 def test_split(shape, attributes):
     some = ["", "a", "aaaa", "ababababa", " a  b\tc d e ", "的x的", "   ", "aaa b aba", "aa aa aa", "x"]
     x = words(np.random.default_rng(len(shape)), *shape, of=some)

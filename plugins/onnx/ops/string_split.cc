@@ -1,7 +1,9 @@
 // string_split.cc: StringSplit: the parts of strings between delimiters, whose number only a run knows.
 //
-// Each byte gets the number of its part; parts have a start and a length, which are summed up by number, and
-// their bytes are gathered.
+// Each byte gets the number of its part; parts have a start and a length, which are summed up by number in
+// one i64, and their bytes are gathered.
+#include <algorithm>
+
 #include "plugins/onnx/ops/loop.h"
 #include "plugins/onnx/ops/strings.h"
 
@@ -10,16 +12,16 @@ namespace {
 
 constexpr size_t kLongest = 256;  // delimiter: each byte is compared by a node
 
-// For the rows u8[k, width]: i64 or bool [k, width].
+// For the rows u8[k, width]: i32 or bool [k, width].
 struct Parts {
-  Term number;  // of the part that a byte belongs to, or that begins there
+  Term number;  // of the part that a byte belongs to, or that begins there; -1 before the first
   Term inside;  // whether a byte belongs to a part
   Term starts;  // whether a part begins, other than one at the start of a string
   Term begin;   // the place of its first byte
   Term count;   // i64[k]: the parts of a string
 };
 
-Term running(const Term& flags) { return flags.to(KEEL_I64).op("cumsum", Attrs().i("axis", 1)); }
+Term running(const Term& flags) { return flags.to(KEEL_I32).op("cumsum", Attrs().i("axis", 1)); }
 Term negated(const Term& p) { return p.op("logical_not"); }
 
 // x[:, i] becomes x[:, i - by]; zeros come in.
@@ -87,16 +89,16 @@ Parts of_words(const Term& rows, double most) {
   return {number, inside, start, place, start.to(KEEL_I64).sum({1})};
 }
 
-// Sums of `what` [k, width] by row and part: i64[parts, k]. Those not chosen go to a part that is dropped.
-Term by_part(const Term& what, const Term& chosen, const Term& number, keel_dim parts) {
-  Edit& e = what.edit();
-  const keel_dim rows = number.dim(0);
-  const Term row = counting_term(e, number.dims(), 0, KEEL_I64);
-  const Term part = select(chosen, number, number.size(parts));
-  const Term index = part * row.size(rows) + row;
-  const Term sums = index.op("scatter_add", what.broadcast(number.dims()),
-                             Attrs().dim("size", e.mul(e.add(parts, 1), rows)));
-  return sums.slice(0, 0, e.mul(parts, rows)).reshape({parts, rows});
+constexpr double kShift = 4294967296.0;  // above all lengths
+
+// By part and row the place of the first byte * kShift + the length: i64[parts, k].
+Term starts_and_lengths(const Parts& p, keel_dim parts) {
+  Edit& e = p.number.edit();
+  const keel_dim rows = p.number.dim(0);
+  const Term row = counting_term(e, rows, KEEL_I64).unsqueeze(1);
+  const Term index = p.number.op("maximum", 0).to(KEEL_I64) * row.size(rows) + row;
+  const Term both = select(p.starts, p.begin * kShift, 0) + p.inside.to(KEEL_I64);
+  return index.op("scatter_add", both, Attrs().dim("size", e.mul(parts, rows))).reshape({parts, rows});
 }
 
 // The bytes of all parts: u8[k, parts, longest], from their starts and lengths [parts, k].
@@ -124,14 +126,12 @@ void string_split(Call& c) {
   Edit& e = c.e;
   const Term bytes = x.bytes();
   const Term rows = bytes.reshape({e.product(dims), bytes.dims().back()});
-  const double most = c.has_attribute("maxsplit") ? static_cast<double>(c.i("maxsplit", 0)) : -1;
+  const int64_t given = std::min(c.i("maxsplit", 0), int64_t{INT32_MAX});
+  const double most = c.has_attribute("maxsplit") ? static_cast<double>(given) : -1;
   const Parts parts = delimiter.empty() ? of_words(rows, most) : between(rows, delimiter, most);
-  const keel_dim limit = e.add(rows.dim(1), 1);
-  const Term ones = filled(e, KEEL_I64, 1, rows.dims());
   const Term largest = parts.count.reduced("reduce_max", {0}).op("maximum", 0);
-  const Term starts = by_part(parts.begin, parts.starts, parts.number, limit).op("trim", largest);
-  Term lengths = by_part(ones, parts.inside, parts.number, limit);
-  lengths = Term(e, e.op("trim", {lengths.v, largest.v}, Attrs().dim("size", starts.dim(0))));
+  const Term both = starts_and_lengths(parts, e.add(rows.dim(1), 1)).op("trim", largest);
+  const Term starts = both / kShift, lengths = both - starts * kShift;
   const Term made = bytes_of_parts(rows, starts, lengths);
   Dims to = dims;
   to.push_back(made.dim(1)), to.push_back(made.dim(2));
