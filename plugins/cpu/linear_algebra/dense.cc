@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <new>
 #include <numeric>
 #include <vector>
@@ -15,6 +16,13 @@
 
 namespace keel_cpu {
 
-const DenseTable& Dense() { return *KEEL_PICK(kDense); }
+// Small matrices would leave most of a wide strip unused.
+const DenseTable& Dense(int64_t n) {
+#if defined(__x86_64__)
+  if (n <= base::kStrip) return base::kDense;
+  if (n <= avx2::kStrip && SimdLevel() > 0) return avx2::kDense;
+#endif
+  return *KEEL_PICK(kDense);
+}
 
 }  // namespace keel_cpu

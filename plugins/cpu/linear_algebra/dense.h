@@ -28,6 +28,6 @@ struct DenseTable {
   DenseFunction of[kDenseOps];
 };
 
-const DenseTable& Dense();
+const DenseTable& Dense(int64_t n);  // for matrices of n rows or columns
 
 }  // namespace keel_cpu

@@ -106,7 +106,7 @@ DenseShape ShapeOf(const keel_call* call) {
 template <class T>
 void RunMatrices(const keel_call* call, int64_t count, int64_t begin, int64_t end, Failure& failure) {
   const DenseShape shape = ShapeOf(call);
-  const auto run = Dense().of[State<Attributes>(call).op];
+  const auto run = Dense(shape.n).of[State<Attributes>(call).op];
   std::vector<Batch<T>> in, out;
   for (uint32_t i = 0; i < call->n_in; i++) in.emplace_back(*call->in[i], count);
   for (uint32_t r = 0; r < call->n_out; r++) out.emplace_back(*call->out[r], count);
