@@ -17,7 +17,7 @@
 namespace keel_cpu {
 
 // Small matrices would leave most of a wide strip unused.
-const DenseTable& Dense(int64_t n) {
+const DenseTable& Dense([[maybe_unused]] int64_t n) {
 #if defined(__x86_64__)
   if (n <= base::kStrip) return base::kDense;
   if (n <= avx2::kStrip && SimdLevel() > 0) return avx2::kDense;
