@@ -18,7 +18,10 @@ POOLS = [((112, 112), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)), ((28, 28), (2, 2)
 POINTWISE = [(1, 64, (56, 56), 64, 1, 0), (2, 5, (1, 130), 7, 0, 0), (3, 1, (12, 11), 1, 1, 1), (1, 300, (400,), 40, 1, 1),
              (1, 16, (2, 9, 11), 33, 1, 0), (1, 128, (300, 301), 64, 1, 1), (2, 8, (11, 11), 8, 1, 0),
              (1, 64, (56, 56), 32, 1, 1, 2, 2), (2, 70, (37, 22), 5, 0, 0, 3, 1), (1, 65, (300,), 9, 1, 0, 2),
-             (2, 64, (9, 11, 13), 3, 0, 1, 1, 2, 3), (1, 64, (500, 2), 7, 1, 0, 2, 5)]
+             (2, 64, (9, 11, 13), 3, 0, 1, 1, 2, 3), (1, 64, (500, 2), 7, 1, 0, 2, 5),
+             # by the own products: of panels of images, full or not, by weights of fewer and more rows than a block, and of weights
+             (2, 256, (31, 33), 37, 1, 0), (1, 512, (64,), 64, 0, 0), (3, 128, (32, 32), 11, 1, 0), (2, 70, (32, 32), 4, 1, 0), (1, 256, (40, 36), 80, 1, 0, 2, 2),
+             (2, 130, (6, 16), 130, 1, 0), (2, 2100, (7, 7), 64, 1, 0), (1, 320, (14, 14), 32, 0, 0), (2, 128, (33, 1), 128, 1, 0)]
 # channels, image, window, stride, dilation, padding below and above, with a bias
 DEPTHWISE = [(3, (56, 56), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1), (2, (57, 33), (3, 3), (2, 2), (1, 1), (1, 0), (0, 1), 1),
              (4, (5, 18), (5, 5), (1, 1), (1, 1), (2, 2), (2, 2), 0), (1, (40, 41), (5, 5), (2, 1), (1, 2), (0, 3), (2, 0), 1),
@@ -74,7 +77,7 @@ def check_pointwise(contexts, case):
         y = g.node("add", y, shift) if has_bias else y
         return g.node("relu", y) if has_relu else y
     for context in contexts:  # the bits of a region may depend on the threads
-        got = as_call(context, build, [x], [w, shift]).run(x)[0]
+        got = np.array(as_call(context, build, [x], [w, shift]).run(x)[0])
         np.testing.assert_allclose(got, np.maximum(want, 0) if has_relu else want, rtol=1e-5, atol=3e-6 * c**0.5, err_msg=str(case))
 
 

@@ -1,11 +1,13 @@
 // conv.cc: f32 convolution with oneDNN.
 //
-// A 1x1 window is a matrix product on plain images. All others are regions of one node, which choose oneDNN's
-// layouts. Convolutions that oneDNN refuses run by loops.
+// A 1x1 window is a matrix product on plain images, unless the own products are faster (pointwise.h). All
+// others are regions of one node, which choose oneDNN's layouts. Convolutions that oneDNN refuses run by
+// loops.
 #include "plugins/cpu/conv/conv.h"
 
 #include <algorithm>
 
+#include "plugins/cpu/conv/pointwise.h"
 #include "plugins/cpu/onednn/cut.h"
 #include "plugins/cpu/regions/body.h"
 
@@ -67,7 +69,9 @@ keel_rc PrepareConv(const Node& node, keel_launch* launch) {
   const Geometry g = Describe(s);
   // As a node of a region, oneDNN has already refused it.
   if (!g.fits || IsInner(node)) return PrepareConvLoop(node, launch);
-  if (s.Work() > PartWork() || !IsPointwise(s, g)) return PrepareSingleOp(node, launch);
+  const bool own =
+      WayOf({s.n, s.c, s.o, s.w.Cells(s.w.out)}, node.In(1).data != nullptr) != PointwiseWay::kOther;
+  if (own || s.Work() > PartWork() || !IsPointwise(s, g)) return PrepareSingleOp(node, launch);
   try {
     return PreparePointwise(s, launch);
   } catch (const dnnl::error&) {

@@ -16,12 +16,21 @@ struct Matrix {  // element (i, j) at data + (i * row + j * column) elements
 struct Next {
   const void* from;
   int64_t bytes;
+  int64_t step = 0;  // not 0: `bytes` of each of k rows, so many bytes apart
 };
-// The columns of a panel, k rows `step` elements apart, and the memory that is read next.
+// The first values of sums, a panel's columns for each row of a, `row` elements apart; no data: zeros.
+struct Start {
+  const void* data = nullptr;
+  int64_t row = 0;
+};
+// The columns of a panel, k rows `step` elements apart, and the memory that is read next. `copy`, if given:
+// where the first rows of a pack the panel, of at most `part` rows, as they read it.
 struct Panel {
   const void* data;
   int64_t step;
   Next next;
+  Start start = {};
+  void* copy = nullptr;
 };
 inline constexpr int64_t kWholeSum = INT64_MAX;
 using InPlace = void(Matrix a, const void* b, int64_t step, int64_t m, int64_t columns, int64_t n, int64_t k,

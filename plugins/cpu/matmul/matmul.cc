@@ -1,13 +1,12 @@
 // matmul.cc: matrix products: geometry, and the driver of the plugin's own loops.
 #include "plugins/cpu/matmul/matmul.h"
 
-#include <unistd.h>
-
 #include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/matmul/small.h"
 #include "plugins/cpu/onednn/onednn.h"
 #include "plugins/cpu/regions/body.h"
+#include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
 
@@ -134,10 +133,7 @@ keel_rc RunInPlace(const keel_call* call, const OwnMatmul& w, const char* a) {
 }
 
 // Rows that go through a panel while they are in the second-level cache; common ones have 512 KiB and more.
-int64_t RowsOfBlock() {
-  static const int64_t rows = sysconf(_SC_LEVEL2_CACHE_SIZE) >= 2 << 20 ? 192 : 96;
-  return rows;
-}
+int64_t RowsOfBlock() { return SecondLevelCache() >= 2 << 20 ? 192 : 96; }
 
 // The products of [first, first + depth) of all sums. Each block of rows goes through all panels.
 struct Part {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plugins/cpu/conv/conv.h"
+#include "plugins/cpu/conv/pointwise.h"
 #include "plugins/cpu/regions/ops.h"
 #include "plugins/cpu/simd/simd.h"
 
@@ -58,6 +59,25 @@ dnnl::primitive_attr AttrOf(const Recipe& r, const Layout& bias) {
   return attr;
 }
 
+// By the kernels of the own products.
+bool EmitOwn(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s) {
+  const PointwiseShape shape = {s.n, s.c, s.o, s.w.Cells(s.w.out)};
+  const PointwiseWay way = WayOf(shape, b.Value(node.in[1]).data != nullptr);
+  if (way == PointwiseWay::kOther || !r.post.empty()) return false;
+  const int64_t panel = WeightPanel();
+  const Dims dims = {s.o / panel, panel, s.c};
+  const bool packed = way == PointwiseWay::kWeightPanels;
+  const Layout plain = packed ? Plain(dims) : Plain({s.o, s.c});
+  const int weights =
+      Weights(b, node, r, plain, packed ? Strided(dims, {s.c * panel, 1, panel}) : plain, {s.c, s.o});
+  auto made = std::make_unique<OwnLaunch>();
+  KeepPointwise(shape, way, r.shift, &made->launch);
+  const int in = SeenCells(b, node, r, s);
+  b.EmitOwn(std::move(made), {node.in[0], node.in[1]}, {r.out},
+            {in, weights, b.ResultBuffer(r.out, b.PlainOf(r.out))});
+  return true;
+}
+
 struct Piece {
   Matmul::primitive_desc d;
   uint64_t x_at, y_at;
@@ -86,7 +106,9 @@ bool IsAtBorders(const Builder& b, const BodyNode& node, const Recipe& r) {
 }
 
 bool EmitPointwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s, const Geometry& g) {
-  if (b.channels_last || !IsWorthwhile(s) || !IsPointwise(s, g) || !IsAtBorders(b, node, r)) return false;
+  if (b.channels_last || !IsPointwise(s, g) || !IsAtBorders(b, node, r)) return false;
+  if (EmitOwn(b, node, r, s)) return true;
+  if (!IsWorthwhile(s)) return false;
   if (!std::ranges::all_of(r.post, [&](const PostOp& p) { return b.Allows(p); })) return false;
   const int64_t pixels = s.w.Cells(s.w.out);
   const Layout x = Plain({s.n, s.c, pixels}), w = Plain({1, s.o, s.c}), y = Plain({s.n, s.o, pixels});

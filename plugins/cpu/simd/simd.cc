@@ -1,6 +1,7 @@
 // simd.cc: see simd.h.
 #include "plugins/cpu/simd/simd.h"
 
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -72,6 +73,10 @@ Isa UsedIsa() { return Chosen().used; }
 const char* NameOf(Isa isa) { return kIsas[static_cast<int>(isa)].name; }
 const char* IsaProblem() { return Chosen().problem.empty() ? nullptr : Chosen().problem.c_str(); }
 int SimdLevel() { return kIsas[static_cast<int>(UsedIsa())].level; }
+int64_t SecondLevelCache() {
+  static const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes;
+}
 bool HasVnni() {
 #if defined(__x86_64__)
   static const bool there = SimdLevel() == 2 && __builtin_cpu_supports("avx512vnni");

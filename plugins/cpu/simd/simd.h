@@ -9,14 +9,17 @@
 // have one level, the compiler's target.
 #pragma once
 
+#include <cstdint>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 namespace keel_cpu {
 
-int SimdLevel();  // 0: baseline, 1: AVX2 and FMA, 2: AVX-512
-bool HasVnni();   // level 2, with AVX-512 VNNI (simd_vnni.inc)
+int SimdLevel();             // 0: baseline, 1: AVX2 and FMA, 2: AVX-512
+int64_t SecondLevelCache();  // its bytes
+bool HasVnni();              // level 2, with AVX-512 VNNI (simd_vnni.inc)
 
 // Processor classes; each includes the previous ones. The environment variable KEEL_CPU_ISA (sse4, avx2,
 // avx512, amx), read once at load, limits the loops, machine code and oneDNN to a class.

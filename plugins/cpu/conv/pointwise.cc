@@ -1,0 +1,137 @@
+// pointwise.cc: see pointwise.h.
+#include "plugins/cpu/conv/pointwise.h"
+
+#include <algorithm>
+
+#include "plugins/cpu/matmul/loops.h"
+#include "plugins/cpu/onednn/onednn.h"
+#include "plugins/cpu/shape/transpose.h"
+#include "plugins/cpu/simd/simd.h"
+
+namespace keel_cpu {
+namespace {
+
+constexpr int64_t kSmallWork = 1 << 20;  // below, a region costs more than it saves
+constexpr int64_t kFewestPixels = 32;
+// By panels of images, rows of weights a multiple of 4 KiB apart evict one another.
+constexpr int64_t kMostImageChannels = 512;
+// By panels of weights, each channel of an image is read at a distance of all its pixels.
+constexpr int64_t kMostPixels = 256, kMostChannels = 8192;
+// oneDNN is as fast or faster for these: with AVX-512, fewer channels or more results than channels; with
+// AVX2, large images that few results read.
+constexpr int64_t kFewChannels = 128, kFewResults = 128;
+constexpr int64_t kFull = 90;  // percent of an image's panels that pixels fill
+constexpr int64_t kFloat = sizeof(float);
+
+const MatmulOp& Loops() {
+  static const MatmulOp& loops = []() -> const MatmulOp& {
+    const MatmulTable& all = MatmulLoops();
+    return *std::find_if(all.dtypes, all.dtypes + all.n,
+                         [](const MatmulOp& o) { return o.dtype == KEEL_F32; });
+  }();
+  return loops;
+}
+
+struct Pointwise : PointwiseShape {
+  // The first values of sums: for each result a panel's columns, or by panels of weights one number; or none.
+  std::vector<float> start = {};
+
+  Start StartAt(int64_t i, int64_t row) const { return {start.empty() ? nullptr : start.data() + i, row}; }
+  const float* Image(const keel_call* call, int64_t image) const {
+    return In<float>(call, 0) + image * channels * pixels;
+  }
+  float* Result(const keel_call* call, int64_t image) const {
+    return Out<float>(call, 0) + image * results * pixels;
+  }
+};
+
+Bytes Floats(int64_t n) { return Allocate(static_cast<size_t>(n * kFloat)); }
+
+// The image's cells of panel p, to be fetched while the one before is computed.
+Next CellsOf(const Pointwise& s, const keel_call* call, int64_t image, int64_t p) {
+  return {s.Image(call, image) + p * Loops().panel, Loops().panel * kFloat, s.pixels * kFloat};
+}
+
+// A full panel is packed as its first rows are computed.
+void RunPanel(const keel_call* call, const Pointwise& s, int64_t image, int64_t p, Next next, float* packed) {
+  const MatmulOp& op = Loops();
+  const float* cells = s.Image(call, image) + p * op.panel;
+  Panel panel = {packed, op.panel, next, s.StartAt(0, op.panel)};
+  if ((p + 1) * op.panel <= s.pixels)
+    panel.data = cells, panel.step = s.pixels, panel.copy = packed;
+  else
+    op.pack({s.Image(call, image), s.pixels, 1}, s.channels, s.pixels, p, packed);
+  op.multiply({In<float>(call, 1), s.channels, 1}, panel, s.results, s.pixels, s.channels, p, false,
+              s.Result(call, image));
+}
+
+keel_rc RunImagePanels(const keel_call* call) {
+  const Pointwise& s = State<Pointwise>(call);
+  const int64_t panel = Loops().panel, panels = (s.pixels + panel - 1) / panel;
+  ParallelFor(call, s.images * panels, s.results * s.channels * panel / 16, [&](int64_t begin, int64_t end) {
+    const Bytes packed = Floats(s.channels * panel);
+    for (int64_t u = begin; u < end; u++) {
+      const Next next = u + 1 < end ? CellsOf(s, call, (u + 1) / panels, (u + 1) % panels) : Next{};
+      RunPanel(call, s, u / panels, u % panels, next, reinterpret_cast<float*>(packed.get()));
+    }
+  });
+  return Done(call);
+}
+
+// The pixels of an image by a panel of weights: a tile, which is transposed into the result.
+void RunTile(const keel_call* call, const Pointwise& s, int64_t image, int64_t p, float* tile) {
+  const MatmulOp& op = Loops();
+  const int64_t rows = s.pixels, numbers = s.channels * op.panel;
+  const float* weights = In<float>(call, 1) + p * numbers;
+  const Next next = (p + 1) * op.panel < s.results ? Next{weights + numbers, numbers * kFloat} : Next{};
+  op.multiply({s.Image(call, image), 1, s.pixels}, {weights, op.panel, next, s.StartAt(p * op.panel, 0)},
+              rows, op.panel, s.channels, 0, false, tile);
+  Transpose(tile, op.panel, rows, op.panel, s.Result(call, image) + p * op.panel * s.pixels, s.pixels);
+}
+
+keel_rc RunWeightPanels(const keel_call* call) {
+  const Pointwise& s = State<Pointwise>(call);
+  const int64_t panel = Loops().panel, panels = s.results / panel, cost = s.pixels * s.channels * panel / 16;
+  ParallelFor(call, s.images * panels, cost, [&](int64_t begin, int64_t end) {
+    const Bytes tile = Floats(s.pixels * panel);
+    for (int64_t u = begin; u < end; u++)
+      RunTile(call, s, u / panels, u % panels, reinterpret_cast<float*>(tile.get()));
+  });
+  return Done(call);
+}
+
+// How much of its panels n columns fill, in percent.
+int64_t Filled(int64_t n) {
+  const int64_t panel = Loops().panel;
+  return 100 * n / ((n + panel - 1) / panel * panel);
+}
+
+bool IsFasterByOneDnn(const PointwiseShape& s) {
+  if (SimdLevel() == 2) return s.channels < kFewChannels || s.results > s.channels;
+  return SimdLevel() == 0 || (s.channels > kFewChannels && s.results < kFewResults);
+}
+
+}  // namespace
+
+int64_t WeightPanel() { return Loops().panel; }
+
+PointwiseWay WayOf(const PointwiseShape& s, bool constant) {
+  if (s.Work() < kSmallWork || s.pixels < kFewestPixels || IsFasterByOneDnn(s)) return PointwiseWay::kOther;
+  const bool images = Filled(s.pixels) >= kFull;
+  const bool fits =
+      images ? s.channels <= kMostImageChannels && s.results * s.channels * kFloat <= SecondLevelCache() / 2
+             : constant && s.pixels <= kMostPixels && s.channels <= kMostChannels &&
+                   s.results % WeightPanel() == 0;
+  return !fits ? PointwiseWay::kOther : images ? PointwiseWay::kImagePanels : PointwiseWay::kWeightPanels;
+}
+
+void KeepPointwise(const PointwiseShape& s, PointwiseWay way, const std::vector<float>& shift,
+                   keel_launch* launch) {
+  const bool images = way == PointwiseWay::kImagePanels;
+  Pointwise made = {s};
+  for (const float each : shift)
+    made.start.insert(made.start.end(), images ? static_cast<size_t>(WeightPanel()) : 1, each);
+  Keep(launch, std::move(made), images ? Guard<RunImagePanels> : Guard<RunWeightPanels>);
+}
+
+}  // namespace keel_cpu
