@@ -104,8 +104,11 @@ void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t en
   const MatmulShape& s = w.s;
   const Matrix x = {a, s.ta ? 1 : s.k, s.ta ? s.m : 1};
   const int64_t bytes = w.PanelBytes();
-  for (int64_t p = begin; p < end; p++)
-    w.op->multiply(x, {w.constant.get() + p * bytes, w.op->panel, {}}, s.m, s.n, s.k, p, false, c);
+  for (int64_t p = begin; p < end; p++) {
+    const char* panel = w.constant.get() + p * bytes;
+    const Next next = {panel + bytes, p + 1 < end ? bytes : 0};
+    w.op->multiply(x, {panel, w.op->panel, next}, s.m, s.n, s.k, p, false, c);
+  }
 }
 
 // A few rows by b in place, by blocks of columns. Threads share the columns in units, which rows of b would
