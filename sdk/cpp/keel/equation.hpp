@@ -34,7 +34,7 @@ inline constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqr
 inline bool is_letter(char label) { return label < '0' || label > '9'; }  // else of an ellipsis
 inline std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
-/// "ab...c" in its parts.
+/// "ab...d" in its parts.
 struct DottedTerm {
   std::string text, head, tail;
   bool dotted;
