@@ -3,9 +3,9 @@
 # time of two cores within its limit (6 minutes; 5 seconds the second time) on a machine that compiles host_speed.cc in
 # 2.36 s. Machines differ by 2 in speed, so the limit is scaled by that time here. Wall times depend on other load, too; they are
 # printed with the speed, also to the file KEEL_TIMES if it is set. Exit status 77: this machine cannot create a clean Debian.
-#   tests/install/demo.sh            all of it, on two cores of this machine (tools/sweep demo)
-#   tests/install/demo.sh --no-build    what compiles nothing, for .ci/run: set-up and CMake in the clean Debian, then
-#                                       tools/demo with this tree's build/release, which is the second run
+#   tests/install/demo.sh               both runs, on two cores of this machine (tools/sweep demo)
+#   tests/install/demo.sh --no-build    compiles nothing, for .ci/run: set-up and CMake in the clean Debian, then the
+#                                       second run with this tree's build/release, outside of the clean Debian
 #   KEEL_FRESH_CACHE=/tmp/empty tests/install/demo.sh    downloads are part of the time
 set -uo pipefail
 cd "$(dirname "$0")/../.."

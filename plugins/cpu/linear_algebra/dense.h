@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "plugins/cpu/parallel/parallel.h"
+
 namespace keel_cpu {
 
 enum DenseOp { kCholesky, kTriangularSolve, kSolve, kDet, kQr, kSvd, kEigh, kDenseOps };
@@ -11,8 +13,8 @@ struct DenseShape {
   int64_t m, n;  // of the first operand
   int64_t k;     // columns of the second
   bool lower, ta, unit;
-  const volatile int32_t* stop;  // not 0: the run is cancelled, and the results may be left incomplete
-  bool Stopped() const { return __atomic_load_n(stop, __ATOMIC_RELAXED) != 0; }
+  const keel_call* call;
+  bool Stopped() const { return Cancelled(call); }  // the results may be left incomplete
 };
 // kNan: an operand has a NaN or an infinity, so the results are NaN. kFailed: as in `fails` of the op; `at`:
 // the element of the diagonal.

@@ -99,7 +99,7 @@ DenseShape ShapeOf(const keel_call* call) {
   const auto& s = State<Attributes>(call);
   const keel_tensor& a = *call->in[0];
   const int64_t k = call->n_in > 1 ? call->in[1]->shape[a.ndim - 1] : 0;
-  return {a.shape[a.ndim - 2], a.shape[a.ndim - 1], k, s.lower, s.ta, s.unit, call->env->cancelled};
+  return {a.shape[a.ndim - 2], a.shape[a.ndim - 1], k, s.lower, s.ta, s.unit, call};
 }
 
 // Matrices [begin, end).
