@@ -9,12 +9,16 @@ namespace keel_cpu {
 
 enum DenseOp { kCholesky, kTriangularSolve, kSolve, kDet, kQr, kSvd, kEigh, kDenseOps };
 
+struct Stopped {};
 struct DenseShape {
   int64_t m, n;  // of the first operand
   int64_t k;     // columns of the second
   bool lower, ta, unit;
   const keel_call* call;
-  bool Stopped() const { return Cancelled(call); }  // the results may be left incomplete
+  // Throws Stopped if the run is to stop: the results are left incomplete.
+  void Poll() const {
+    if (Cancelled(call)) throw Stopped();
+  }
 };
 // kNan: an operand has a NaN or an infinity, so the results are NaN. kFailed: as in `fails` of the op; `at`:
 // the element of the diagonal.
