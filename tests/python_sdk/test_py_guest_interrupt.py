@@ -204,3 +204,18 @@ print("done")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
     assert done.returncode == 0 and "most recent call first" in done.stdout and done.stdout.endswith("done\n"), done
+
+
+@pytest.mark.parametrize("after", [0.01, 0.02, 0.04, 0.08])
+def test_the_first_run_is_stopped_while_its_device_is_loaded(after):
+    code = f"""
+import os, subprocess, keel, numpy as np
+big = np.random.default_rng(0).random((3500, 3500))
+subprocess.Popen(["sh", "-c", f"sleep {after}; kill -INT {{os.getpid()}}"])  # a thread would wait for the GIL
+try:
+    keel.svd(big)  # half a minute
+except KeyboardInterrupt:
+    print("stopped")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=10, env={"PYTHONPATH": ":".join(sys.path)})
+    assert done.stdout == "stopped\n", done

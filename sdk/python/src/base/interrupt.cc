@@ -86,13 +86,16 @@ pthread_t Run::main_thread;
 
 bool Run::begin() {
   if (phase.load(std::memory_order_relaxed) != kIdle) return false;
+  bool interrupted = false;  // before the run
   if (int64_t now = ticks(); now != looked_at) [[unlikely]] {
     looked_at = now;
+    interrupted = PyOS_InterruptOccurred();  // else it would be raised while the handler is installed
     context = keel::default_context().get();
     install_handler();
   }
   phase.store(kRunning, std::memory_order_relaxed);
-  if (PyOS_InterruptOccurred()) [[unlikely]] {  // Ctrl-C before the run
+  interrupted |= PyOS_InterruptOccurred() != 0;
+  if (interrupted) [[unlikely]] {
     PyErr_SetInterrupt();
     if (ours) stop_run();
   }
