@@ -10,6 +10,7 @@ from details import WIDE, floats, itself, mostly
 from draw import Refused
 from graphs import Type
 from loops_bait import moved, repeated
+from matrices_bait import matrices
 
 
 def anything(d):
@@ -289,4 +290,4 @@ def reads(d):
 
 BAIT = {f.__name__: f for f in (undone, by_integers, dequantised, not_twice, neutral, neutral_bits, negated, chosen, reshapes, transposes, of_ones, reduce_of_one_integer, casts,
                                 reverses, nothing_moved, spread_twice, filled, equal_nodes, powers, roots, logistic, gated, convolution, product,
-                                softmax_alone, norm, gelu, attention, known_branch, reads, repeated, moved)}
+                                softmax_alone, norm, gelu, attention, known_branch, reads, repeated, moved, matrices)}
