@@ -167,6 +167,41 @@ def test_a_size_that_only_the_run_knows(keel, graph):
     assert "count 9 is not in [0, 3]" in keel("eval", "trim([1, 2, 3], 9)", code=5).err
 
 
+IN_A_LOOP = """keel 1
+
+fn @main(x: f32[n]) {
+  i, y = while(0, f32(0), x){carry=2}
+    test(i, s, u) {
+      more = less(i, 3)
+      yield more
+    }
+    body(i, s, u) {
+      j = add(i, 1)
+      t = trim(u, add(i, 2))
+      z = add(s, reduce_sum(t))
+      yield j, z
+    }
+  return y
+}
+
+entry main = @main (x)
+"""
+
+
+def test_a_loop_finds_sizes(keel, graph):
+    path = graph(IN_A_LOOP)
+    keel("optimize", path, "-o", "better.keelt")  # the text declares the size in the body only
+    keel("convert", path, "whole.keel")
+    for file in (path, "better.keelt", "whole.keel"):
+        assert keel("run", file, "-i", "x=1,2,3,4,5").out == "y: f32[]\n19\n"
+        assert keel("run", file, "-i", "x=1,2,3,4,5", "-d", "reference").out == "y: f32[]\n19\n"
+        assert "count 4 is not in [0, 3]" in keel("run", file, "-i", "x=1,2,3", code=5).err
+        shown = keel("run", file, "-i", "x=1,nan,3,4", "--watch", "nan", code=1).out
+        assert "(reduce_sum" in shown and "1 NaN of 1 elements" in shown
+    assert "a run finds sizes in its bodies" in keel("plan", path, "-i", "x=f32[2]=0,-1").out
+    assert "main.i.body/t" in keel("plan", path, "-i", "x=f32[2]=0,-1").out
+
+
 def test_imports_take_lengths_of_sequences(keel, tmp_path):
     """y = s with the concatenation of its elements at the end."""
     kinds = [helper.make_tensor_sequence_value_info(name, TensorProto.FLOAT, None) for name in ("s", "y")]

@@ -88,14 +88,18 @@ absl::Status CheckNotBody(const Graph& g) {
                   kErrorHint, "finish a graph before other graphs call it");
 }
 
-// A body runs as a whole, so the sizes of all its values must be known before.
-absl::Status CheckSizesKnown(const OpDef& op, const Graph& body) {
-  if (!body.new_sizes) return absl::OkStatus();
-  const auto maker = std::ranges::find_if(body.nodes, [](const Node& n) { return !SizeAttr(*n.op).empty(); });
-  const std::string_view name = OpName(*maker->op);
-  return Annotate(Unimplemented("graph '", body.name, "', a body of ", OpName(op), ", contains ", name,
-                                ", whose result has a size that only a run knows"),
-                  kErrorHint, absl::StrCat("apply ", name, " outside of loops, branches and calls"));
+// A size that a run finds in a body has no name outside, where each run of the body may find another one.
+absl::Status CheckSizesStay(const OpDef& op, const Graph& body) {
+  for (size_t i = 0; i < body.results.size(); i++)
+    for (Dim d : body.values[body.results[i]].type.dims)
+      if (body.Makes(d))
+        return Annotate(Unimplemented("graph '", body.name, "', a body of ", OpName(op), ", returns ",
+                                      body.ValueName(body.results[i]), ": ",
+                                      Print(body.values[body.results[i]].type, body.module->dims),
+                                      ", whose size only a run of the body knows"),
+                        kErrorHint,
+                        "return a value of known size, such as a sum, or apply the op outside of the body");
+  return absl::OkStatus();
 }
 
 // Depth and size including the bodies of a new node. Both are limited, which bounds the work for any file.
@@ -107,7 +111,7 @@ absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, ui
     RETURN_IF_ERROR(g.module->BodyTypes(number).status());
     const Graph& body = *g.module->graphs[number];
     if (IsTypedByGraph(op) && number == BodiesOf(attrs)[0]) RETURN_IF_ERROR(CheckIsolated(body));
-    RETURN_IF_ERROR(CheckSizesKnown(op, body));
+    if (body.new_sizes) RETURN_IF_ERROR(CheckSizesStay(op, body));
     *depth = std::max(*depth, body.depth + 1);
     *expanded += body.expanded;
   }
@@ -238,8 +242,24 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   expanded = all;
   for (uint32_t body : BodiesOf(nodes.back().attrs)) module->graphs[body]->called = true;
   effects.Add(EffectsOf(*this, nodes.back()));
-  new_sizes = new_sizes || !SizeAttr(*op).empty();
+  new_sizes = new_sizes || MakesNewSizes(*module, *op, nodes.back().attrs);
   return id;
+}
+
+bool MakesNewSizes(const Module& module, const OpDef& op, const Attrs& attrs) {
+  return !SizeAttr(op).empty() ||
+         std::ranges::any_of(BodiesOf(attrs), [&](uint32_t body) { return module.graphs[body]->new_sizes; });
+}
+
+bool Graph::Makes(Dim size) const {
+  if (!new_sizes) return false;
+  std::vector<size_t> used;
+  module->dims.Symbols(size, &used);
+  return std::ranges::any_of(nodes, [&](const Node& node) {
+    const AttrValue* made = FindAttr(node.attrs, SizeAttr(*node.op));
+    const std::optional<size_t> symbol = made ? module->dims.symbol_index(made->i) : std::nullopt;
+    return symbol && std::ranges::count(used, *symbol) != 0;
+  });
 }
 
 absl::Status Graph::AddResult(std::string_view name, ValueId value) {

@@ -87,7 +87,7 @@ struct Graph {
                           // Of `expanded`. Higher while a pass works, because many of its nodes are dead.
   size_t limit = kMaxNodes;
   Effects effects;         // of all its nodes
-  bool new_sizes = false;  // some nodes make sizes that only a run knows (new_sizes.h)
+  bool new_sizes = false;  // some nodes, or their bodies, make sizes that only a run knows (new_sizes.h)
 
   absl::StatusOr<ValueId> AddParam(std::string_view name, TensorType type);
   absl::Status AddRule(std::string_view text);             // after all parameters
@@ -102,6 +102,7 @@ struct Graph {
                                  const std::vector<std::string>& names = {},
                                  const std::vector<TensorType>& declared = {});
   absl::Status AddResult(std::string_view name, ValueId);
+  bool Makes(Dim size) const;  // whether it mentions a size that a node makes and only a run knows
   absl::Status NameValue(ValueId, std::string_view name);
   // By value name, by result name, or "v12" for an unnamed result of node 12. NotFound suggests similar
   // names.
@@ -192,6 +193,8 @@ absl::Status CheckIsolated(const Graph& body);
 bool IsBodyOfCall(const Module& m, std::string_view graph);
 // The graphs that a node calls.
 std::vector<uint32_t> BodiesOf(const Attrs&);
+// Whether a node with these attributes, or a node of its bodies, makes a size that only a run knows.
+bool MakesNewSizes(const Module& module, const OpDef& op, const Attrs& attrs);
 std::vector<uint32_t> BodiesOf(const OpDef&, const Attrs&);  // in the order of the op's attributes
 // Calls change with each graph number of the attribute.
 void ForEachBody(Attr& attr, absl::FunctionRef<void(int64_t&)> change);

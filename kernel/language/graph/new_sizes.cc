@@ -15,12 +15,6 @@ NewSizes::NewSizes(const Graph& graph) : graph_(graph) {
   }
 }
 
-bool NewSizes::Mentions(Dim size) const {
-  std::vector<size_t> symbols;
-  graph_.module->dims.Symbols(size, &symbols);
-  return std::ranges::any_of(symbols, [&](size_t s) { return makers_.contains(s); });
-}
-
 void NewSizes::ForEach(const Node& node, absl::FunctionRef<void(ValueId)> f) const {
   if (makers_.empty()) return;
   std::vector<size_t> symbols;

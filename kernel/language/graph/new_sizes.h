@@ -14,8 +14,6 @@ class NewSizes {
   // attribute.
   void ForEach(const Node& node, absl::FunctionRef<void(ValueId)> f) const;
 
-  bool Mentions(Dim size) const;  // whether only a run knows it
-
  private:
   const Graph& graph_;
   HashMap<size_t, ValueId> makers_;  // by symbol

@@ -126,7 +126,7 @@ absl::StatusOr<AttrValue> TextReader::ReadScalarAttr(const AttrInfo& info, int32
   } else if (kind == KEEL_ATTR_F64) {
     ASSIGN_OR_RETURN(v.f, ReadDouble("a number"));
   } else if (kind == KEEL_ATTR_DIM) {
-    ASSIGN_OR_RETURN(v.i, ReadDim(false));
+    ASSIGN_OR_RETURN(v.i, ReadDim(info.default_text == kNewSize));
   } else if (kind == KEEL_ATTR_DTYPE) {
     ASSIGN_OR_RETURN(std::string_view word, lex.Name("a dtype"));
     auto dtype = ParseDType(word);

@@ -79,7 +79,7 @@ std::string_view VarAttr(const OpDef& def) {
 }
 std::string_view SizeAttr(const OpDef& def) {
   for (const auto& a : def.attrs)
-    if (a.default_text == "fresh()") return a.name;
+    if (a.default_text == kNewSize) return a.name;
   return "";
 }
 bool MayFail(const OpDef& def, DType first) {

@@ -29,6 +29,7 @@ struct Taped {
   static bool SameGraphs(const Taped& a, const Taped& b);
   // Appends it to a graph and returns its results. Operands may be kNoValue.
   absl::StatusOr<std::vector<ValueId>> Write(Graph* to, std::vector<ValueId> operands) const;
+  absl::Status CheckResultSizes() const;  // of a graph: known before a run
 
   const OpDef* op = nullptr;  // null for a graph
   Attrs attrs;

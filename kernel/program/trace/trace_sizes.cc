@@ -1,7 +1,6 @@
 // trace_sizes.cc: queries of a program on symbolic sizes during a trace. An answer that is valid for all
 // sizes is returned directly. Otherwise the call being traced determines the answer, which becomes a guard:
 // the trace serves only calls with the same answer.
-#include "kernel/language/graph/new_sizes.h"
 #include "kernel/program/trace/trace.h"
 
 namespace keel {
@@ -18,7 +17,7 @@ absl::StatusOr<std::vector<int64_t>> OfCall(const SizeQueries* queries, const st
 
 absl::Status Trace::CheckBeforeRun(Dim size) {
   for (const Trace* trace = this; trace; trace = trace->parent_.get())
-    if (NewSizes(*trace->graph_).Mentions(size))
+    if (trace->graph_->Makes(size))
       return Annotate(Error(absl::StatusCode::kFailedPrecondition, "the size ", module_->dims.Print(size),
                             " is known in a run only, not during the trace"),
                       kErrorHint, "use keel::dim(size), a tensor with the size at run time");

@@ -64,7 +64,7 @@ const Impl* CoreImpl();
 struct CoreServices {
   CoreServices();
   Device host;       // runs the core steps of plans for devices with their own memory
-  Device variables;  // passes arrays on: of variables, and trimmed ones (variable_steps.h)
+  Device variables;  // passes arrays on: of variables, trimmed ones, of bodies (variable_steps.h)
   Printer printer;
 };
 

@@ -29,6 +29,8 @@ class Lowering : public BodySink {
     map_.assign(graph_->values.size(), kNoValue);
     for (size_t i = 0; i < feeds.size(); i++) {
       RETURN_IF_ERROR(AddFeed(feeds[i], static_cast<uint32_t>(i)));
+      if (const TensorType& type = graph_->values[feeds[i]].type; MentionsSymbols(type.dims))
+        sized_.push_back(type);
       if (i < request.known.size() && request.known[i]) AddKnown(feeds[i], *request.known[i]);
     }
     AddRules(*graph_, out_);
@@ -158,6 +160,9 @@ class Lowering : public BodySink {
     step.in = std::move(in);
     step.attrs = std::move(inferred.attrs);
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
+    if (!HasNewSize(op) && MakesNewSizes(*graph_->module, op, step.attrs) &&
+        (options_.bodies || !options_.observe))
+      return AddSizedBodies(std::move(step), inferred, names);
     if (IsControl(op)) return AddControl(std::move(step), inferred, names);
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
     if (HasNewSize(op))
@@ -237,6 +242,24 @@ class Lowering : public BodySink {
                                                                options));
       for (const auto& [node, what] : lowered->lacking) out_.lacking[node_].insert(what.begin(), what.end());
       step.bodies.push_back(std::move(lowered));
+    }
+    step.impl = CoreImpl();
+    step.needs_dims = true;
+    step.out = AddResults(inferred, names);
+    std::vector<Value> out = step.out;
+    out_.steps.push_back(std::move(step));
+    return out;
+  }
+
+  // Bodies in which a run finds sizes: only parts of arrays run them (sized_bodies.h).
+  absl::StatusOr<std::vector<Value>> AddSizedBodies(Step step, const Inferred& inferred,
+                                                    const std::vector<std::string>& names) {
+    if (!options_.plan_body && !options_.probe)
+      return Unimplemented("a size that only a run knows is not possible here");
+    for (uint32_t number : BodiesOf(*step.op, step.attrs)) {
+      if (options_.probe || (IsTypedByGraph(*step.op) && !step.plans.empty())) break;
+      ASSIGN_OR_RETURN(step.plans.emplace_back(),
+                       options_.plan_body(*graph_->module->graphs[number], sized_, options_));
     }
     step.impl = CoreImpl();
     step.needs_dims = true;
@@ -360,7 +383,8 @@ class Lowering : public BodySink {
   const Graph* graph_;  // the graph, or the body being inlined
   Lowered& out_;
   const PlanOptions& options_;
-  std::vector<uint32_t> map_;  // graph value -> plan value
+  std::vector<uint32_t> map_;      // graph value -> plan value
+  std::vector<TensorType> sized_;  // of feeds with symbolic dims
   HashMap<Dim, Dim> dims_;
   const DimMap translate_ = [this](Dim d) { return Translate(d); };
   const GraphTypesOf types_ = [this](int64_t graph) -> absl::StatusOr<GraphTypes> {

@@ -18,6 +18,8 @@ uint32_t CountSteps(const Lowered& lowered) {
   auto count = static_cast<uint32_t>(lowered.steps.size());
   for (const Step& step : lowered.steps)
     for (const auto& body : step.bodies) count += CountSteps(*body);
+  for (const Step& step : lowered.steps)
+    for (const PlannedBody& body : step.plans) count += body.launches;
   return count;
 }
 

@@ -42,6 +42,11 @@ struct PlanValue {
 };
 
 struct Lowered;
+class Plan;
+struct PlannedBody {  // a body in which a run finds sizes, as a plan of its own (sized_bodies.h)
+  std::shared_ptr<Plan> plan;
+  uint32_t launches;  // with those of all its bodies
+};
 struct Step {  // one launch
   const OpDef* op = nullptr;
   const Impl* impl = nullptr;
@@ -55,6 +60,7 @@ struct Step {  // one launch
   std::shared_ptr<const Body> body;                 // of a call
   std::vector<std::shared_ptr<const Body>> graphs;  // bodies of a control step that has a device impl
   std::vector<std::shared_ptr<Lowered>> bodies;     // of other control steps (control.h), in the op's order
+  std::vector<PlannedBody> plans;                   // in the place of bodies
   std::shared_ptr<const Core> core;                 // of a core step; null: a launch of the device
 };
 

@@ -1,6 +1,7 @@
 // make_plan.cc: see make_plan.h.
 #include "kernel/runtime/plan/make_plan.h"
 #include "kernel/runtime/plan/lower.h"
+#include "kernel/runtime/plan/lower_checks.h"
 
 #include "kernel/runtime/plan/parts.h"
 #include "kernel/runtime/plan/variable_steps.h"
@@ -33,6 +34,26 @@ absl::StatusOr<std::unique_ptr<Lowered>> LowerWhole(const PlanRequest& request, 
   return whole;
 }
 
+// The plan of a body (PlanOptions::plan_body). After the body's inputs it takes arrays of the types `sizes`:
+// their shapes give it the symbols of the enclosing graph.
+absl::StatusOr<PlannedBody> PlanBody(const Graph& body, std::span<const TensorType> sizes,
+                                     const PlanOptions& of_step) {
+  const std::unique_ptr<Module> own = CopyModule(*body.module, &body);
+  ASSIGN_OR_RETURN(const uint32_t number, own->GraphNumber(body.name));
+  Graph& graph = *own->graphs[number];
+  graph.called = false;  // the copy gets parameters
+  for (const TensorType& type : sizes) RETURN_IF_ERROR(graph.AddParam("", type).status());
+  PlanOptions options = of_step;
+  options.prefix = absl::StrCat(body.name, "/");
+  options.results_on_device = true;
+  options.passes = nullptr;
+  const std::vector<NodeId> targets = BodyTargets(graph, options.strict);
+  const PlanRequest request{&graph, options.bodies, graph.params, graph.results, targets};
+  ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, MakePlan(request, std::move(options), {}));
+  const uint32_t launches = plan->Launches();
+  return PlannedBody{std::move(plan), launches};
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Plan>> MakePlan(const PlanRequest& request, PlanOptions options,
@@ -54,6 +75,7 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlacedPlan(const PlanRequest& request,
     ASSIGN_OR_RETURN(PlannedGraph flat, WriteOutEffects(request));
     return MakePlacedPlan(flat.Request(request.device), placing, optimizer, options);
   }
+  options.plan_body = PlanBody;
   ASSIGN_OR_RETURN(std::vector<PlacedNode> placed, Place(request, placing, options));
   ASSIGN_OR_RETURN(std::unique_ptr<Parts> parts, Split(request, placed, optimizer, options));
   std::shared_ptr<Plan> plan;

@@ -3,14 +3,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+
+#include "absl/status/statusor.h"
 
 namespace keel {
 
 class Device;
 class Stopper;        // stop.h
 struct CoreServices;  // core.h
-struct PassReport;    // kernel/runtime/pass/pass.h
+struct Graph;
+struct PlannedBody;  // lowered.h
+struct TensorType;
+struct PassReport;  // kernel/runtime/pass/pass.h
 
 enum class LaneUse : uint8_t { kOff, kAuto, kAll };  // which launches run in parallel (lanes.h)
 
@@ -30,8 +36,13 @@ struct PlanOptions {
   bool probe = false;                                  // collect missing impls instead of failing
   bool results_on_device = false;                      // if the device has its own memory
   bool eager = false;                                  // a run leaves its batch open for the next one
-  std::string prefix;                                  // of step names, for steps of a body
-  size_t nodes = 0, needed = 0;                        // node counts of the original graph, for the report
+  // For control ops with bodies in which a run finds sizes (sized_bodies.h): makes a plan of a body on
+  // `bodies`.
+  absl::StatusOr<PlannedBody> (*plan_body)(const Graph& body, std::span<const TensorType> sizes,
+                                           const PlanOptions& options) = nullptr;
+  Device* bodies = nullptr;
+  std::string prefix;            // of step names, for steps of a body
+  size_t nodes = 0, needed = 0;  // node counts of the original graph, for the report
 };
 
 }  // namespace keel

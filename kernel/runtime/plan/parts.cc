@@ -191,6 +191,7 @@ class Splitter {
       if (slot_[v] != kNoValue && std::find(in.begin(), in.end(), v) == in.end()) in.push_back(v);
     PlanOptions options = options_;
     options.results_on_device = true;
+    options.bodies = request_.device;
     Parts::Part part{.device = device, .plan = nullptr, .feeds = {}, .results = {}, .last_use = {}};
     part.variables = options_.core && device == &options_.core->variables;
     part.effects = !part.variables &&

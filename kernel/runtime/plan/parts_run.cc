@@ -10,17 +10,6 @@
 namespace keel {
 namespace {
 
-// Forwards events with launch numbers that count over all parts.
-struct EventForwarder {
-  Observer observer;
-  void* arg;
-  size_t before;
-};
-bool ForwardEvent(void* arg, const Lowered& lowered, const Event& event) {
-  auto* s = static_cast<EventForwarder*>(arg);
-  return s->observer(s->arg, lowered, {event.step, event.call, s->before + event.index, event.when});
-}
-
 // Copies of arrays on the devices of parts. Each array is copied once per device, and all arrays that a part
 // needs from one device in one download.
 class Moves {
@@ -96,7 +85,7 @@ class Running {
     for (const Parts::Part& part : parts_.parts)
       if (part.variables)
         for (const Step& step : part.plan->lowered().steps)
-          if (step.core->variable) step.core->variable->Read(&pending_);
+          if (step.core && step.core->variable) step.core->variable->Read(&pending_);
   }
 
   absl::Status RunPart(const Parts::Part& part, std::span<ArrayRef> results, EventForwarder* forwarder,
@@ -104,7 +93,7 @@ class Running {
     std::vector<keel_array*> feeds;
     for (const Parts::Source& s : part.feeds)
       feeds.push_back(s.outside ? in_[s.index] : made_[s.index].get());
-    if (part.variables) return RunVariables(part, feeds, results);
+    if (part.variables) return RunVariables(part, feeds, results, forwarder, end);
     if (part.effects) RETURN_IF_ERROR(pending_.Get());
     RETURN_IF_ERROR(moves_.Move(part.device, feeds));
     RETURN_IF_ERROR(part.plan->Run(feeds, results, forwarder ? ForwardEvent : nullptr, forwarder, end));
@@ -114,7 +103,8 @@ class Running {
   }
 
   absl::Status RunVariables(const Parts::Part& part, std::span<keel_array* const> feeds,
-                            std::span<ArrayRef> results) {
+                            std::span<ArrayRef> results, const EventForwarder* forwarder,
+                            const Deadline* end) {
     std::vector<bool> shared;
     for (const Parts::Source& s : part.feeds)
       shared.push_back(s.outside || std::ranges::find(parts_.fetches, s.index) != parts_.fetches.end());
@@ -124,7 +114,8 @@ class Running {
           std::ranges::find_if(parts_.parts, [&](const Parts::Part& p) { return p.device->name() == name; });
       return at == parts_.parts.end() ? nullptr : at->device;
     };
-    return RunVariablePart({part.plan->lowered(), feeds, shared, results}, find, *parts_.sums, &pending_);
+    return RunVariablePart({part.plan->lowered(), feeds, shared, results, forwarder, end}, find, *parts_.sums,
+                           &pending_);
   }
 
   const Parts& parts_;

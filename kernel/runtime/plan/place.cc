@@ -68,13 +68,14 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
 // The placed nodes that their device cannot run, and their missing ops. known: results of earlier calls, by
 // device.
 absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(
-    const PlanRequest& request, std::vector<PlacedNode>& placed, Device* host,
+    const PlanRequest& request, std::vector<PlacedNode>& placed, const PlanOptions& options,
     std::map<Device*, LackingOps>* known) {
   std::vector<std::pair<PlacedNode*, std::string>> all;
   for (PlacedNode& p : placed) {
+    if (options.core && p.device == &options.core->variables) continue;  // needs no impls
     auto [of_device, is_new] = known->try_emplace(p.device);
     if (is_new) {
-      ASSIGN_OR_RETURN(of_device->second, Lacking(request, p.device, host));
+      ASSIGN_OR_RETURN(of_device->second, Lacking(request, p.device, options.host));
     }
     if (auto it = of_device->second.find(p.node); it != of_device->second.end())
       all.emplace_back(&p, absl::StrJoin(it->second, " and "));
@@ -92,7 +93,7 @@ PlacedNode PlaceOnHost(NodeId node, const OpDef& op, const PlanOptions& options)
 
 bool HasNewSizes(const Graph& graph, const std::vector<bool>& needed) {
   for (size_t n = 0; graph.new_sizes && n < needed.size(); n++)
-    if (needed[n] && HasNewSize(*graph.nodes[n].op)) return true;
+    if (needed[n] && MakesNewSizes(*graph.module, *graph.nodes[n].op, graph.nodes[n].attrs)) return true;
   return false;
 }
 
@@ -157,17 +158,19 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const PlanRequest& request, const 
         break;
       }
     if (IsCore(*node.op) && !p.device->host_memory()) p = PlaceOnHost(n, *node.op, options);
-    if (HasNewSize(*node.op)) p = {n, &options.core->variables, "its size is known in a run only"};
+    if (MakesNewSizes(*graph.module, *node.op, node.attrs))
+      p = {n, &options.core->variables,
+           HasNewSize(*node.op) ? "its size is known in a run only" : "a run finds sizes in its bodies"};
     placed.push_back(std::move(p));
   }
   std::map<Device*, LackingOps> known;
-  ASSIGN_OR_RETURN(auto lacking, AllLacking(request, placed, options.host, &known));
+  ASSIGN_OR_RETURN(auto lacking, AllLacking(request, placed, options, &known));
   for (size_t i = 0; i < placing.fallbacks.size() && !lacking.empty(); i++) {
     for (auto& [p, what] : lacking) {  // after the first round all of them have moved
       p->why = absl::StrCat(i ? p->why + ", " : "fallback: ", p->device->name(), " lacks ", what);
       p->device = placing.fallbacks[i];
     }
-    ASSIGN_OR_RETURN(lacking, AllLacking(request, placed, options.host, &known));
+    ASSIGN_OR_RETURN(lacking, AllLacking(request, placed, options, &known));
   }
   return lacking.empty() ? absl::StatusOr<std::vector<PlacedNode>>(std::move(placed))
                          : LackError(graph, lacking);

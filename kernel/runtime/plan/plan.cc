@@ -48,6 +48,21 @@ void Plan::SetPlacement(std::unique_ptr<Placement> placement) {
   split_ = !placement_->Plans().empty();
 }
 
+bool ForwardEvent(void* forwarder, const Lowered& lowered, const Event& event) {
+  const auto* s = static_cast<EventForwarder*>(forwarder);
+  return s->observer(s->arg, lowered, {event.step, event.call, s->before + event.index, event.when});
+}
+
+std::vector<const Plan*> Plan::Parts() const {
+  return split_ ? placement_->Plans() : std::vector<const Plan*>{this};
+}
+
+uint32_t Plan::Launches() const {
+  uint32_t count = 0;
+  for (const Plan* part : Parts()) count += CountSteps(part->lowered());
+  return count;
+}
+
 absl::Status Plan::CheckFeeds(std::span<keel_array* const> in) const {
   if (in.size() != inputs()) return Invalid("the plan takes ", inputs(), " inputs, got ", in.size());
   for (size_t i = 0; i < in.size(); i++) {

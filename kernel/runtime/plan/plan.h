@@ -27,6 +27,14 @@ struct Event {  // passed to the observer after each launch
 };
 using Observer = bool (*)(void* arg, const Lowered& lowered, const Event& event);
 
+// Forwards events of a plan within a plan, with the numbers of its launches in the outer one.
+struct EventForwarder {
+  Observer observer;  // null: none
+  void* arg;
+  size_t before;  // launches of the outer plan before those of this one
+};
+bool ForwardEvent(void* forwarder, const Lowered& lowered, const Event& event);
+
 class Plan;
 
 // How a plan runs on several devices, and why (parts.h).
@@ -50,6 +58,8 @@ class Plan {
   void SetPlacement(std::unique_ptr<Placement> placement);
   const Lowered& lowered() const { return *lowered_; }
   const PlanOptions& options() const { return options_; }
+  std::vector<const Plan*> Parts() const;  // if it is one, itself
+  uint32_t Launches() const;               // with those of all bodies
   bool observable() const { return options_.observe || options_.profile; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }

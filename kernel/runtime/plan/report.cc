@@ -41,12 +41,15 @@ void WriteStep(Json& json, const Lowered& l, const Step& step, const Binding* b,
   json.EndObject();
 }
 
-// In the order of NumberSteps: the steps of a plan, then of its bodies.
+// In the order of NumberSteps: the steps of a plan, then of its bodies, then of those that are plans.
 void WriteSteps(Json& json, const Lowered& l, const Binding* b, std::string_view owner) {
   for (const Step& step : l.steps) WriteStep(json, l, step, b, owner);
   for (size_t s = 0; s < l.steps.size(); s++)
     for (size_t i = 0; i < l.steps[s].bodies.size(); i++)
       WriteSteps(json, *l.steps[s].bodies[i], b ? b->controls[s]->bodies[i].get() : nullptr, l.steps[s].name);
+  for (const Step& step : l.steps)
+    for (const PlannedBody& body : step.plans)
+      for (const Plan* part : body.plan->Parts()) WriteSteps(json, part->lowered(), nullptr, step.name);
 }
 
 // Names of the steps of each parallel section.

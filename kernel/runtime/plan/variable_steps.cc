@@ -3,6 +3,7 @@
 #include "kernel/language/graph/constant.h"
 #include "kernel/runtime/device/move.h"
 #include "kernel/runtime/plan/op_graph.h"
+#include "kernel/runtime/plan/sized_bodies.h"
 #include "kernel/runtime/plan/step.h"
 
 namespace keel {
@@ -30,6 +31,7 @@ class Steps {
       : lowered_(part.lowered), part_(part), pending_(*pending), made_(part.lowered.values.size()) {}
 
   absl::Status Run(const Step& step, FindDevice find, SumPlans& sums) {
+    if (!step.plans.empty()) return RunPlans(step);
     const Core& core = *step.core;
     if (HasNewSize(*step.op)) {
       ASSIGN_OR_RETURN(made_[step.out[0]], Trim(step));
@@ -59,6 +61,21 @@ class Steps {
     if (!IsSymbolic(want) && number != want)
       return Error(absl::StatusCode::kOutOfRange, "count is ", number, ", but the attribute size is ", want);
     return ShareFirst(x.get(), number);
+  }
+
+  absl::Status RunPlans(const Step& step) {
+    std::vector<std::span<const int64_t>> shapes;
+    for (const keel_array* feed : part_.feeds) shapes.push_back(feed->shape());
+    ASSIGN_OR_RETURN(const std::vector<int64_t> symbols, BindSymbols(lowered_, shapes));
+    BodiesRun run{lowered_, step, {}, {}, symbols, part_.events, part_.end};
+    for (uint32_t v : step.in) {
+      ASSIGN_OR_RETURN(run.in.emplace_back(), Operand(v, false));
+    }
+    for (size_t i = 0; i < part_.feeds.size(); i++)
+      if (MentionsSymbols(lowered_.values[lowered_.feeds[i]].type.dims)) run.sizes.push_back(part_.feeds[i]);
+    ASSIGN_OR_RETURN(const std::vector<ArrayRef> made, RunBodies(std::move(run), &pending_));
+    for (size_t i = 0; i < made.size(); i++) made_[step.out[i]] = made[i];
+    return absl::OkStatus();
   }
 
   // owned: an array that nothing else writes.

@@ -1,5 +1,7 @@
-// variable_steps.h: variable ops in plans for devices with their own memory, and of eager programs, and trim.
-// They pass arrays on, in whichever memory these are, so nothing is copied. Only trim waits, for its count.
+// variable_steps.h: variable ops in plans for devices with their own memory, and of eager programs, trim, and
+// control ops with bodies in which a run finds sizes.
+// They pass arrays on, in whichever memory these are, so nothing is copied. Only trim and control ops wait,
+// for a count or a predicate.
 //
 // How to read it: MakePlacedPlan gives the variable ops of a plan to CoreServices::variables, so that they
 // are parts of their own (parts.h); Parts::Run calls RunVariablePart.
@@ -45,6 +47,8 @@ struct VariablePart {
   std::span<keel_array* const> feeds;
   const std::vector<bool>& shared;  // by feed: the program may write it, so variables need a copy
   std::span<ArrayRef> results;
+  const EventForwarder* events;  // of bodies; null: none
+  const Deadline* end;           // of the run; null: none
 };
 absl::Status RunVariablePart(const VariablePart& part, FindDevice find, SumPlans& sums, PendingRuns* pending);
 

@@ -1,7 +1,7 @@
 """Functions whose result has a size that depends on the data: composed of ops, the last of them trim.
 
-In a traced function such a size is a symbol of its own. Each result waits for its size, also on a device. Loops,
-branches and called graphs cannot contain these functions: UnimplementedError.
+In a traced function such a size is a symbol of its own. Each result waits for its size, also on a device. Loops and
+branches may use these functions, but not return a tensor of such a size: UnimplementedError.
 """
 from . import _keel
 from ._keel import ops
