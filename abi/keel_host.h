@@ -223,8 +223,14 @@ typedef struct keel_host {
   KEEL_NULLABLE const char* (*dim_text)(keel_edit* edit, keel_dim dim);
   /* The value's name, made by Keel if it has none. */
   KEEL_NULLABLE const char* (*value_name)(keel_edit* edit, keel_value value);
+
+  /* ---- in import */
+  /* Appends the gradient of the sum of all elements of y with respect to each x, as keel_graph_gradient does
+   * with KEEL_GRADIENT_ZEROS. */
+  keel_rc (*edit_gradient)(keel_edit* edit, keel_value y, const keel_value* xs KEEL_COUNT(n_xs),
+                           uint32_t n_xs, keel_value* dxs KEEL_COUNT(n_xs));
 } keel_host;
-KEEL_SEALED(keel_host, value_name);
+KEEL_SEALED(keel_host, edit_gradient);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 #include "kernel/api/handles.h"
 #include "kernel/language/graph/constant.h"
 #include "kernel/language/graph/signature.h"
+#include "kernel/program/grad/gradient.h"
 #include "kernel/runtime/pass/save_as.h"
 #include "kernel/runtime/plugin/host.h"
 
@@ -15,6 +16,11 @@ absl::Status Give(keel_context* c, absl::StatusOr<std::unique_ptr<Module>> made,
   RETURN_IF_ERROR(made.status());
   *out = HandleOf(c->state, *std::move(made));
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ValueId>> AppendZeroedGradient(Graph& graph, ValueId y,
+                                                          std::span<const ValueId> xs) {
+  return Gradient(graph, {.ys = {&y, 1}, .seeds = {}, .xs = xs, .zeros = true});
 }
 
 // A copy of the bytes with the alignment of the file format.
@@ -113,9 +119,10 @@ keel_rc keel_module_import(keel_context* c, const char* path, const keel_kv* opt
           rows.push_back(std::move(copy));
         }
         TimedBlock block("import", path);
-        return Give(
-            c, ImportFile(c->state->registry, path, {options, n_options}, {fixed_names, n_fixed}, values),
-            out);
+        return Give(c,
+                    ImportFile(c->state->registry, AppendZeroedGradient, path, {options, n_options},
+                               {fixed_names, n_fixed}, values),
+                    out);
       });
 }
 

@@ -3,7 +3,7 @@
  *   in NAME                         later lines write this graph: "main", or one made here
  *   var NAME DTYPE DIMS NUMBERS     const NAME DTYPE DIMS NUMBERS     param NAME DTYPE DIMS
  *   node OUTS OP INS ATTR...        ATTR: name:kind:value; kind i, or g (a graph), v (a variable)
- *   result NAME VALUE     rule TEXT     entry NAME     meta KEY VALUE
+ *   result NAME VALUE     rule TEXT     entry NAME     meta KEY VALUE     gradient OUTS Y XS
  * An unknown graph, variable or value is number 999: the host reports it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +128,18 @@ static keel_rc node(state* s, char** w) {
   return rc;
 }
 
+static keel_rc gradient(state* s, char** w) {
+  char *outs[MOST], *xs[MOST];
+  keel_value in[MOST], out[MOST];
+  uint32_t n_out = split(w[1], outs, ","), n_in = split(w[3], xs, ",");
+  if (n_out != n_in) return s->host->fail(KEEL_INVALID, "script: as many results as xs");
+  for (uint32_t i = 0; i < n_in; i++) in[i] = (keel_value)find(s->values, s->n_values, xs[i], s->here);
+  keel_rc rc =
+      s->host->edit_gradient(s->edit, (keel_value)find(s->values, s->n_values, w[2], s->here), in, n_in, out);
+  for (uint32_t i = 0; !rc && i < n_out; i++) add(s->values, &s->n_values, outs[i], out[i], s->here);
+  return rc;
+}
+
 static keel_rc result(state* s, char** w) {
   return s->host->result(s->edit, w[1], (keel_value)find(s->values, s->n_values, w[2], s->here));
 }
@@ -161,9 +173,9 @@ static const struct {
   const char* verb;
   int words; /* at least */
   keel_rc (*run)(state*, char**);
-} verbs[] = {{"var", 5, var},   {"const", 5, constant}, {"param", 4, param}, {"node", 4, node},
-             {"rule", 2, rule}, {"result", 3, result},  {"graph", 2, make},  {"in", 2, in},
-             {"meta", 3, meta}, {"entry", 2, entry}};
+} verbs[] = {{"var", 5, var},   {"const", 5, constant}, {"param", 4, param},      {"node", 4, node},
+             {"rule", 2, rule}, {"result", 3, result},  {"graph", 2, make},       {"in", 2, in},
+             {"meta", 3, meta}, {"entry", 2, entry},    {"gradient", 4, gradient}};
 
 static keel_rc run(state* s, char* line) {
   char* words[MOST + 1] = {NULL};

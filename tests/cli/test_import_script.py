@@ -108,6 +108,12 @@ def test_an_imported_module_has_gradients(script, keel):
     assert outputs(done)["d_x"] == [72, 16]  # 8 * x * w^2
 
 
+def test_an_importer_appends_gradients(script):
+    text = "script\nparam x f32 b\nparam z f32 b\nnode y mul x,x\ngradient d,e y x,z\ngradient f,g d x,x\nresult d d\nresult e e\nresult g g\n"
+    got = outputs(script.run("run", script(text), "-i", "x=3,4", "-i", "z=1,1", "-d", "reference", "--json"))
+    assert got == {"d": [6, 8], "e": [0, 0], "g": [2, 2]}
+
+
 def test_without_entries_the_first_graph_is_main(script):
     text = "script\nparam x f32 b\nrule b in 2..3\nrule b >= 1\nnode y neg x\nresult y y\n"
     assert outputs(script.run("run", script(text), "-i", "x=1,2", "-d", "reference", "--json"))["y"] == [-1, -2]
@@ -134,6 +140,9 @@ INVALID, WRONG = 2, 3  # exit codes: a thing that does not exist, or another ord
     ("graph set\n", "in double\nnode z neg x\n", INVALID, ["'double'", "cannot be changed", "finish a graph"]),
     ("graph set\n", "in double\nresult z x\n", INVALID, ["'double'", "cannot be changed", "finish a graph"]),
     ("graph set\n", "in double\nrule 1 <= 2\n", INVALID, ["'double'", "cannot be changed", "finish a graph"]),
+    ("graph set\n", "in double\ngradient d y x\n", INVALID, ["'double'", "cannot be changed", "finish a graph"]),
+    ("entry predict", "gradient d,e r x,u", INVALID, ["an x", "value 999"]), ("entry predict", "gradient d j x", INVALID, ["a y", "value 999"]),
+    ("entry predict", "gradient d i x", WRONG, ["'i'", "i32", "only floats have gradients"]),
     ("graph set\n", "graph double\n", WRONG, ["a graph", "'double'", "already"]),
     ("graph set\n", "graph main\n", WRONG, ["a graph", "'main'", "already"]),
     ("graph set\n", "var w f32 - 1\ngraph set\n", WRONG, ["a variable", "'w'", "already"]),

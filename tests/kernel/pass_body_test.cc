@@ -149,6 +149,8 @@ TEST_F(PassTest, APassCannotAddGraphsVariablesRulesOrEntries) {
     EXPECT_EQ(h->edit_variable(e, "v", &t, &variable), KEEL_PRECONDITION);
     EXPECT_EQ(h->edit_rule(e, "2 <= 3"), KEEL_PRECONDITION);
     EXPECT_EQ(h->edit_entry(e, "again"), KEEL_PRECONDITION);
+    keel_value x = 0, dx = 0;
+    EXPECT_EQ(h->edit_gradient(e, x, &x, 1, &dx), KEEL_PRECONDITION);
     return KEEL_OK;
   });
   EXPECT_EQ(after, before);

@@ -120,7 +120,7 @@ keel_rc NewGraph(Edit* e, const char* name, keel_edit** out, int64_t* number) {
   if (!e->graphs) return OnlyForImporters("edit_new_graph");
   absl::StatusOr<Graph*> made = e->module->AddGraph(name);
   if (!made.ok()) return HostFail(made.status());
-  *out = &e->graphs->emplace_front(Edit{e->module, *made, nullptr, e->source, e->graphs});
+  *out = &e->graphs->emplace_front(Edit{e->module, *made, nullptr, e->source, e->graphs, e->gradient});
   *number = static_cast<int64_t>(e->module->graphs.size() - 1);
   return KEEL_OK;
 }
@@ -138,6 +138,14 @@ keel_rc AddRule(Edit* e, const char* rule) {
 
 keel_rc AddEntry(Edit* e, const char* name) {
   return e->graphs ? HostFail(e->module->AddEntry(name, e->graph)) : OnlyForImporters("edit_entry");
+}
+
+keel_rc AddGradient(Edit* e, keel_value y, const keel_value* xs, uint32_t n_xs, keel_value* dxs) {
+  if (!e->graphs) return OnlyForImporters("edit_gradient");
+  absl::StatusOr<std::vector<ValueId>> found = e->gradient(*e->graph, y, {xs, n_xs});
+  if (!found.ok()) return HostFail(found.status());
+  std::copy(found->begin(), found->end(), dxs);
+  return KEEL_OK;
 }
 
 // Selects the importer with the highest probe score. A matching file extension adds 50.
@@ -195,10 +203,11 @@ void FillEditMembers(keel_host* t) {
   t->edit_entry = Guarded<AddEntry>;
   t->dim_text = Guarded<DimText, nullptr>;
   t->value_name = Guarded<ValueName, nullptr>;
+  t->edit_gradient = Guarded<AddGradient>;
 }
 
-absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std::string& path,
-                                                   std::span<const keel_kv> options,
+absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, GradientFn gradient,
+                                                   const std::string& path, std::span<const keel_kv> options,
                                                    std::span<const char* const> fixed_names,
                                                    std::span<const keel_tensor> fixed_values) {
   ASSIGN_OR_RETURN(FileMap file, MapFile(path));
@@ -217,7 +226,7 @@ absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std
   source.n_fixed = fixed_names.size();
   source.owner = file.owner;
   std::forward_list<keel_edit> edits;
-  keel_edit& edit = edits.emplace_front(keel_edit{module.get(), graph, nullptr, &file, &edits});
+  keel_edit& edit = edits.emplace_front(keel_edit{module.get(), graph, nullptr, &file, &edits, gradient});
   HostCall call;
   keel_rc rc = chosen.second->import(&HostTable(), &source, options.data(),
                                      static_cast<uint32_t>(options.size()), &edit);

@@ -51,9 +51,12 @@ class HostCall {
 };
 
 bool HasExtension(const keel_importer& importer, const std::string& path);
+// Appends the gradient of a y with respect to xs: of kernel/program, so each import receives it.
+using GradientFn = absl::StatusOr<std::vector<ValueId>> (*)(Graph& graph, ValueId y,
+                                                            std::span<const ValueId> xs);
 // Imports a file with the best importer.
-absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std::string& path,
-                                                   std::span<const keel_kv> options,
+absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, GradientFn gradient,
+                                                   const std::string& path, std::span<const keel_kv> options,
                                                    std::span<const char* const> fixed_names,
                                                    std::span<const keel_tensor> fixed_values);
 
@@ -101,9 +104,10 @@ struct keel_edit {
   keel::Module* module;
   keel::Graph* graph;
   keel::Rewriter* rewriter = nullptr;  // in a pass
-  // In an import: the file, and the edits of all graphs of the module.
+  // In an import: the file, the edits of all graphs of the module, and gradients.
   const keel::FileMap* source = nullptr;
   std::forward_list<keel_edit>* graphs = nullptr;
+  keel::GradientFn gradient = nullptr;
   std::string text{};  // the last result of dim_text or value_name
 };
 namespace keel {

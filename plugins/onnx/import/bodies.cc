@@ -9,9 +9,7 @@
 #include "plugins/onnx/import/text.h"
 
 namespace onnx_import {
-namespace {
 
-// The names that a graph and its nested graphs read but do not define.
 void free_names(const Graph& g, std::set<Text> defined, std::vector<Text>& out) {
   const auto read = [&](Text name) {
     if (!name.empty() && !defined.count(name) && std::find(out.begin(), out.end(), name) == out.end())
@@ -27,6 +25,8 @@ void free_names(const Graph& g, std::set<Text> defined, std::vector<Text>& out) 
   }
   for (const auto& output : g.outputs) read(output.name);
 }
+
+namespace {
 
 bool is_known(const ValueP& v) { return v->sizes || v->data || v->tensor; }
 

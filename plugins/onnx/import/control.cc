@@ -19,6 +19,7 @@ std::span<const Importer::Control> Importer::controls() {
        &Importer::convert_scan, false, true},
       {"ai.onnx.preview", "FlexAttention", 1, "prob_mod scale score_mod softmax_precision",
        &Importer::convert_flex_attention},
+      {"ai.onnx.preview.training", "Gradient", 1, "xs y zs", &Importer::convert_gradient},
   };
   return kControls;
 }

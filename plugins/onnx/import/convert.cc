@@ -81,6 +81,7 @@ std::vector<ValueP> Importer::operands(const Node& node, const Scope& scope) con
 void Importer::convert(const std::vector<Node>& nodes, Scope& scope) {
   if (scope.depth > kMaxDepth)
     refuse(KEEL_INVALID, cat("functions or branches nest deeper than ", kMaxDepth));
+  scope.nodes = nodes;
   for (const auto& node : nodes) convert(node, scope);
 }
 

@@ -95,6 +95,12 @@ Ids Edit::ops(const char* op, const Ids& in, const Attrs& attrs, uint32_t n_out,
   return outs;
 }
 
+Ids Edit::gradient(keel_value y, const Ids& xs) {
+  Ids dxs(xs.size(), KEEL_NO_VALUE);
+  check(host_->edit_gradient(edit_, y, xs.data(), static_cast<uint32_t>(xs.size()), dxs.data()));
+  return dxs;
+}
+
 keel_attr Edit::variable(const std::string& name, uint64_t initial) {
   keel_tensor t = {};
   t.data = &initial;

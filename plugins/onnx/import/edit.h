@@ -94,6 +94,8 @@ class Edit {
   }
   keel_value param(const std::string& name, keel_dt dtype, const Dims& dims);
   void result(const std::string& name, keel_value v);
+  // The gradient of the sum of y's elements; zeros for an x on which y does not depend.
+  Ids gradient(keel_value y, const Ids& xs);
   // Another graph of the module, a body; number: for the attribute of the node that runs it.
   Edit new_graph(int64_t* number);
   // A u64 variable of the module; the attribute that names it.

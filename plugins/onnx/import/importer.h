@@ -14,6 +14,7 @@ namespace onnx_import {
 
 struct Scope {
   Edit* edit = nullptr;           // the graph of the module that nodes are added to
+  std::span<const Node> nodes;    // of the graph that is converted
   const Scope* parent = nullptr;  // names are also looked up there; null for a function
   int opset = 0;
   int depth = 0;
@@ -116,6 +117,7 @@ class Importer {
   void convert_scan(Call& call, const Scope& scope);
   void convert_scan_8(Call& call, const Scope& scope);
   void convert_flex_attention(Call& call, const Scope& scope);
+  void convert_gradient(Call& call, const Scope& scope);
   void branch_on_data(Call& call, const Scope& scope);
   void loop_by_count(Call& call, const Scope& scope, keel_dim length);
   void loop_by_condition(Call& call, const Scope& scope);
@@ -199,6 +201,8 @@ class Importer {
 
 int opset_version(const std::vector<OpsetImport>& imports);  // 0: none
 const Graph& graph_of(const Call& call, Text attribute);
+// The names that a graph and its nested graphs read but do not define.
+void free_names(const Graph& g, std::set<Text> defined, std::vector<Text>& out);
 bool known_bool(Edit& e, Value& v, bool* value);  // false: not known
 
 }  // namespace onnx_import

@@ -12,7 +12,6 @@ constexpr Reason kReasons[] = {
     {"", "ImageDecoder", "images"},
     {"ai.onnx.ml", "CastMap", "maps"},
     {"ai.onnx.ml", "DictVectorizer", "maps"},
-    {"ai.onnx.preview.training", "Gradient", "gradients of parts of a model"},
 };
 
 }  // namespace
