@@ -57,8 +57,11 @@ typedef struct keel_importer {
    * only read; it has no call, and variables that it never writes are constants. The file appears once save
    * has succeeded. */
   KEEL_NULLABLE keel_rc (*save)(const keel_host* host, keel_edit* edit, const keel_sink* sink);
+  /* 1: save takes this node of an op in `composites` as it is; 0: it gets the body. NULL: it takes each. The
+   * node is as in match, without the data of results. */
+  KEEL_NULLABLE int32_t (*keeps)(const keel_host* host, const keel_node* node);
 } keel_importer;
-KEEL_SEALED(keel_importer, save);
+KEEL_SEALED(keel_importer, keeps);
 
 /* ---- passes: rewrite a graph into an equivalent graph that is faster or smaller */
 enum keel_phase { KEEL_PHASE_CANON = 100, KEEL_PHASE_PLACED = 200, KEEL_PHASE_LOWER = 300 };

@@ -53,7 +53,13 @@ keel_rc save(const keel_host* host, keel_edit* edit, const keel_sink* sink) {
                  [&] { onnx_export::save(host, edit, sink); });
 }
 
-const keel_importer kImporters[] = {{"onnx", "onnx", probe, import, onnx_export::composites(), save}};
+int32_t keeps(const keel_host* host, const keel_node* node) {
+  bool whole = false;
+  guarded(host, "out of memory while writing an ONNX model", [&] { whole = onnx_export::keeps(host, node); });
+  return static_cast<int32_t>(whole);
+}
+
+const keel_importer kImporters[] = {{"onnx", "onnx", probe, import, onnx_export::composites(), save, keeps}};
 const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
                              "onnx",
                              "0.1.0",

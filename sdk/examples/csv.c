@@ -58,7 +58,7 @@ static keel_rc import(const keel_host* host, const keel_source* source, const ke
   return host->result(edit, "y", y);
 }
 
-static const keel_importer importers[] = {{"csv", "csv", probe, import, NULL, NULL}};
+static const keel_importer importers[] = {{"csv", "csv", probe, import, NULL, NULL, NULL}};
 static const keel_plugin csv = {
     KEEL_PLUGIN_HEADER,
     .name = "csv",

@@ -210,7 +210,7 @@ static int32_t probe(const uint8_t* data, uint64_t size) {
   return size > 7 && !memcmp(data, "script\n", 7) ? 100 : 0;
 }
 
-static const keel_importer importers[] = {{"script", "script", probe, import, NULL, NULL}};
+static const keel_importer importers[] = {{"script", "script", probe, import, NULL, NULL, NULL}};
 static const keel_plugin script = {
     KEEL_PLUGIN_HEADER,
     .name = "script",

@@ -8,6 +8,7 @@
 #include "kernel/language/graph/constant.h"
 #include "kernel/language/graph/element.h"
 #include "kernel/language/graph/node_effects.h"
+#include "kernel/runtime/pass/rewrite.h"
 
 namespace keel {
 namespace {
@@ -16,6 +17,7 @@ struct Work {
   const Module& from;
   Module& to;
   HashSet<std::string> whole;
+  const std::function<bool(const keel_node&)>& keeps;
   std::vector<uint32_t> written;            // variables
   HashMap<uint32_t, uint32_t> graphs;       // bodies of control ops, by number
   HashMap<uint32_t, uint32_t> constants;    // by number
@@ -109,6 +111,24 @@ class Flattener : public BodySink {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<bool> StaysWhole(const OpDef& op, const std::vector<Value>& in, const Attrs& attrs) {
+    if (!HasBody(op)) return true;
+    if (!work_.whole.contains(std::string(OpName(op)))) return false;
+    std::vector<Operand> operands;
+    keel_node view;
+    view.op = &op;
+    for (Value v : in) {
+      view.in.push_back(ViewValue(to_, v, true));
+      operands.push_back(v == kNoValue ? Operand{Operand::kAbsent, {}}
+                                       : Operand{Operand::kTyped, to_.values[v].type});
+    }
+    Inferred inferred;
+    RETURN_IF_ERROR(Infer(op, operands, attrs, work_.to.dims, &inferred));
+    for (const TensorType& type : inferred.results) view.out.push_back(ViewType(type));
+    view.attrs = std::move(inferred.attrs);
+    return work_.keeps(view);
+  }
+
   absl::StatusOr<std::vector<Value>> Emit(const OpDef& op, std::vector<Value> in, Attrs attrs,
                                           const std::vector<std::string>& names,
                                           const std::vector<TensorType>& types) {
@@ -116,8 +136,8 @@ class Flattener : public BodySink {
       auto variable = static_cast<uint32_t>(IntAttr(attrs, VarAttr(op)));
       if (std::ranges::find(work_.written, variable) == work_.written.end()) return Freeze(variable);
     }
-    if (HasBody(op) && !work_.whole.contains(std::string(OpName(op))))
-      return ExpandBody(*work_.to.catalogue, op, in, attrs, work_.to.dims, *this);
+    ASSIGN_OR_RETURN(const bool whole, StaysWhole(op, in, attrs));
+    if (!whole) return ExpandBody(*work_.to.catalogue, op, in, attrs, work_.to.dims, *this);
     for (Attr& a : attrs) {
       absl::Status status;
       ForEachBody(a, [&](int64_t& body) {
@@ -166,13 +186,14 @@ absl::StatusOr<uint32_t> FlattenGraph(Work& work, const Graph& from) {
 
 }  // namespace
 
-absl::StatusOr<Flat> Flatten(const Graph& graph, std::string_view whole) {
+absl::StatusOr<Flat> Flatten(const Graph& graph, std::string_view whole,
+                             const std::function<bool(const keel_node&)>& keeps) {
   const Module& from = *graph.module;
   auto to = std::make_shared<Module>(from.catalogue);
   to->dims.CopyFrom(from.dims);
   for (const ModuleVariable& variable : from.variables)  // with the same numbers
     RETURN_IF_ERROR(to->AddVariable(variable.name, variable.storage).status());
-  Work work{from, *to, {}, graph.effects.writes, {}, {}, {}};
+  Work work{from, *to, {}, keeps, graph.effects.writes, {}, {}, {}};
   for (absl::string_view op : absl::StrSplit(whole, ' ', absl::SkipEmpty()))
     work.whole.insert(std::string(op));
   ASSIGN_OR_RETURN(uint32_t number, FlattenGraph(work, graph));

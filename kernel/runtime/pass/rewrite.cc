@@ -105,19 +105,26 @@ absl::StatusOr<Inferred> Rewrite::InferNode(NodeId n) {
 }
 
 // Dims are numbers throughout, as for an impl, or handles in attributes.
+keel_node::Side ViewType(const TensorType& type) {
+  keel_node::Side out;
+  out.dtype = type.dtype;
+  for (Dim d : type.dims) out.dims.push_back(IsSymbolic(d) ? -1 : d);
+  return out;
+}
+
+keel_node::Side ViewValue(const Graph& graph, ValueId v, bool known) {
+  if (v == kNoValue) return {};
+  const Value& value = graph.values[v];
+  keel_node::Side out = ViewType(value.type);
+  if (value.kind == ValueKind::kConstant && known) out.data = graph.module->constants[value.index].data;
+  return out;
+}
+
 absl::StatusOr<keel_node> Rewrite::View(NodeId n, bool numbers) {
   const Node& node = graph_->nodes[n];
   DimMap number = [](Dim d) -> absl::StatusOr<Dim> { return IsSymbolic(d) ? -1 : d; };
   DimMap attr = numbers ? number : DimMap();
-  auto side = [&](ValueId v) {
-    keel_node::Side out;
-    if (v == kNoValue) return out;
-    const Value& value = graph_->values[v];
-    out.dtype = value.type.dtype;
-    for (Dim d : value.type.dims) out.dims.push_back(IsSymbolic(d) ? -1 : d);
-    if (value.kind == ValueKind::kConstant && !fed_[v]) out.data = edit_.module->constants[value.index].data;
-    return out;
-  };
+  auto side = [&](ValueId v) { return ViewValue(*graph_, v, v != kNoValue && !fed_[v]); };
   keel_node view;
   view.op = node.op;
   view.name = graph_->NodeName(n);

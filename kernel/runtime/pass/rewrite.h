@@ -32,6 +32,10 @@ struct PassGraph {
 // A value's name, or its default name ("v3"); "" if another value has that name.
 std::string KnownName(const Graph& graph, ValueId v);
 
+// A type or value of a graph as plugins see it, symbolic dims as -1. known: with the data of a constant.
+keel_node::Side ViewType(const TensorType& type);
+keel_node::Side ViewValue(const Graph& graph, ValueId v, bool known);
+
 // Evaluates a node whose operands are all constants; one constant per result.
 using EvalNode = std::function<absl::StatusOr<std::vector<Constant>>(const Graph& graph, NodeId node)>;
 

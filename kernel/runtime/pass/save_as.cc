@@ -41,7 +41,10 @@ absl::Status Run(const Plugin& plugin, const keel_importer& format, const Module
                                                         " holds one entry; ", entry.status().message())),
                     kErrorHint, "save a module of one entry: keel convert --entry, keel_module_link");
   const Graph& original = *module.graphs[(*entry)->graph];
-  ASSIGN_OR_RETURN(Flat flat, Flatten(original, format.composites ? format.composites : ""));
+  ASSIGN_OR_RETURN(Flat flat,
+                   Flatten(original, format.composites ? format.composites : "", [&](const keel_node& node) {
+                     return !format.keeps || format.keeps(&HostTable(), &node) != 0;
+                   }));
   const Graph& graph = *flat.graph;
   std::vector<std::string> params, results;
   for (ValueId v : original.params) params.push_back(original.ValueName(v));

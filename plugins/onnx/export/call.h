@@ -65,6 +65,8 @@ struct Row {
   const char* op;
   void (*convert)(Call&);
   const char* onnx = nullptr;  // for plain(): the operator with the same operands
+  // Of an op with a body: whether ONNX has a form of the node, whose body is written otherwise; null: always.
+  bool (*fits)(const keel_host* host, const keel_node* node) = nullptr;
 };
 
 // The operator of the row.

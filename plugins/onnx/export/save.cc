@@ -68,6 +68,11 @@ const char* composites() {
   return all.c_str();
 }
 
+bool keeps(const keel_host* host, const keel_node* node) {
+  const Row* row = find_row(host->node_op(node));
+  return !row || !row->fits || row->fits(host, node);
+}
+
 // NOLINTNEXTLINE(misc-no-recursion): graphs nest at most 32 deep
 void export_nodes(Scope& scope) {
   const uint32_t* nodes = nullptr;
