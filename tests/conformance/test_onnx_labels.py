@@ -89,7 +89,8 @@ def test_cast_of_constants_to_floats():
 
 
 WRITTEN = [0.0, -0.0, 1, -1, 10, 0.1, 123456.125, 123456.375, 12345678, 99999999.5, 99999996, 1e8, 123456789, 1e-4, 9.9999999e-5, 0.00012345678,
-           -1.5e-10, 3.4028235e38, -3.4028235e38, 1.1754944e-38, 1e-45, 7e-44, 16777217, 2.5, 1e22, np.inf, -np.inf, np.nan]
+           123456785, 12345678.5, 12345679.5, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, -1e-100, 9.9999999499999995e99, 1e100,
+           4503599627370497.5, 2**60 * 5.0**8, 2.0**-40, 99999999.49999999, -1.5e-10, 3.4028235e38, -3.4028235e38, 1.1754944e-38, 1e-45, 7e-44, 16777217, 2.5, 1e22, np.inf, -np.inf, np.nan]
 
 
 def as_c_writes(x):
@@ -98,21 +99,26 @@ def as_c_writes(x):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("kind, dtype", [(FLOAT, np.float32), (TensorProto.FLOAT16, np.float16)])
+@pytest.mark.parametrize("kind, dtype", [(FLOAT, np.float32), (TensorProto.FLOAT16, np.float16), (TensorProto.DOUBLE, np.float64)])
 def test_cast_of_floats(device, kind, dtype):
     rng = np.random.default_rng(4)
     with np.errstate(over="ignore"):
         numbers = np.array(WRITTEN).astype(dtype)
     bits = rng.integers(0, 1 << 16, (40, 50, dtype().itemsize // 2), np.uint16).view(dtype)[..., 0]
-    for x in numbers, bits, numbers[:1], numbers[:0], numbers[5].reshape(()), (rng.integers(-10**6, 10**6, (3, 500)) / 100).astype(dtype):
+    with np.errstate(over="ignore"):
+        halves = ((rng.integers(10**7, 10**8, 500) + 0.5) * 10.0 ** rng.integers(-8, 9, 500)).astype(dtype)
+        ties = np.array([n * 5 // 5**j * 5.0**j / 10**j for j in range(13) for n in rng.integers(10**7, 2 * 10**8, 40) | 1]).astype(dtype)
+    for x in ties, halves, np.nextafter(halves, 0), numbers, bits, numbers[:1], numbers[:0], numbers[5].reshape(()), (rng.integers(-10**6, 10**6, (3, 500)) / 100).astype(dtype):
         got, = backend.prepare(cast_model((kind, STRING), STRING, x.shape), device).run([x])
         np.testing.assert_array_equal(got, as_c_writes(x))
 
 
 def test_cast_of_floats_as_onnx_runtime():
-    assert_as_runtime(cast_model((FLOAT, STRING), STRING), [np.array(WRITTEN, np.float32)])
-    with pytest.raises(keel.UnimplementedError, match="f64 to strings; integers of up to i64 and floats of up to f32 can be cast"):
-        backend.prepare(cast_model((TensorProto.DOUBLE, STRING), STRING))
+    with np.errstate(over="ignore"):
+        assert_as_runtime(cast_model((FLOAT, STRING), STRING), [np.array(WRITTEN).astype(np.float32)])
+    assert_as_runtime(cast_model((TensorProto.DOUBLE, STRING), STRING), [np.array(WRITTEN)])
+    with pytest.raises(keel.UnimplementedError, match="u64 to strings; integers of up to i64, f16, bf16, f32 and f64 can be cast"):
+        backend.prepare(cast_model((TensorProto.UINT64, STRING), STRING))
 
 
 FLOATS = ["0", "-0", "1", "+2.5", "-.5", "3.", "1e5", "1E-5", "-2.5e+3", "0.1", "123456.789", "00012.50", "3.4028235e38", "1e40", "-1e400",

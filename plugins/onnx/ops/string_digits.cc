@@ -1,8 +1,5 @@
 // string_digits.cc: Cast of floats to strings in the run: up to 8 digits as C's %.8g writes them, INF and
-// NaN.
-//
-// The digits are a rounded product in f64 with a power of ten, which is exact from 10^-22 to 10^22; beyond,
-// the last digit of a number that is nearly halfway between two may differ.
+// NaN. The digits come from string_decimal.cc.
 #include <cmath>
 
 #include "plugins/onnx/ops/classes.h"
@@ -10,24 +7,8 @@
 namespace onnx_import {
 namespace {
 
-constexpr int64_t kDigits = 8, kWidth = 14;  // -0.00012345678, -1.2345678e-45
+constexpr int64_t kDigits = 8, kWidth = 15;  // -0.00012345678, -1.2345678e-300
 constexpr double kLast = kDigits - 1;
-
-// x = digits * 10^(exponent - 7) for finite x >= 0, both as f64; the digits of 0 are 0.
-struct Decimal {
-  Term digits, exponent;
-};
-
-Decimal decimal(const Term& x) {
-  const Term size = select(x == 0, 1.0, x), guess = (size.op("log") / std::log(10.0)).op("floor");
-  const auto at = [&](const Term& exponent) {
-    return scaled(size, (exponent.n(kLast) - exponent).to(KEEL_I64)).op("round");
-  };
-  // The guess may be one too low or high, and rounding may carry.
-  const Term low = select(at(guess) < std::pow(10.0, kLast), guess - 1, guess);
-  const Term exponent = select(at(low) < std::pow(10.0, kDigits), low, low + 1);
-  return {select(x == 0, 0.0, at(exponent)), exponent};
-}
 
 // i64[dims..] as its decimal digits, the first one first.
 Term digits_of(const Term& number) {
@@ -39,11 +20,11 @@ Term digits_of(const Term& number) {
 Term either(const Term& p) { return p.to(KEEL_I64); }
 
 // The bytes of finite numbers, f64[dims..] without their signs.
-Term unsigned_text(const Term& x, const Term& minus) {
+Term unsigned_text(const Term& x, const Term& minus, bool is_f64) {
   Edit& e = x.edit();
-  const auto [number, power] = decimal(x);
+  const auto [number, power] = decimal_of(x, is_f64);
   const auto last = static_cast<int64_t>(x.rank());
-  const Term digits = digits_of(number.to(KEEL_I64)), exponent = power.to(KEEL_I64).unsqueeze(x.rank());
+  const Term digits = digits_of(number), exponent = power.unsqueeze(x.rank());
   const Term place = counting_term(e, kDigits, KEEL_I64);
   const Term count = select(digits == 0, 1.0, place + 1).reduced("reduce_max", {last}, true);
   const Term scientific = (exponent < -4) | (exponent > kLast);
@@ -58,10 +39,10 @@ Term unsigned_text(const Term& x, const Term& minus) {
   const Term digit = select(nth < 0, 0.0, digits.op("gather_elements", index, Attrs().i("axis", last))) + 48;
   const Term mantissa = select(at == whole, 46.0, digit), rest = at - length, size = exponent.op("abs");
   const Term sign = select(exponent < 0, 45.0, exponent.n(43));
-  const Term tail =
-      select(rest == 0, 101.0,
-             select(rest == 1, sign, select(rest == 2, size / size.n(10), size.op("rem", 10)) + 48));
-  const Term end = length + either(scientific) * 4;
+  const Term long_one = either(size > 99), nth_digit = (long_one - rest + 3).clamp(0, 2);
+  const Term tail_digit = (size / constant_of(e, {1, 10, 100}).gather(nth_digit, 0)).op("rem", 10) + 48;
+  const Term tail = select(rest == 0, 101.0, select(rest == 1, sign, tail_digit));
+  const Term end = length + either(scientific) * (long_one + 4);
   return select(at < 0, 45.0, select(at < length, mantissa, select(at < end, tail, 0.0))).to(KEEL_U8);
 }
 
@@ -73,12 +54,14 @@ Term word(Edit& e, const std::string& text) {
 
 }  // namespace
 
-Term text_of_floats(const Term& x) {
+Term text_of_floats(const Term& given) {
+  const bool is_f64 = given.dtype() == KEEL_F64;
+  const Term x = given.to(KEEL_F64);
   Edit& e = x.edit();
   const Term size = x.op("abs"), infinite = size == HUGE_VAL, nan = x.op("not_equal", x);
   const Term negative = (x < 0) | ((x == 0) & ((x.n(1) / x) < 0));
   const auto each = [&](const Term& p) { return p.unsqueeze(x.rank()); };
-  const Term text = unsigned_text(select(infinite | nan, 0.0, size), either(each(negative)));
+  const Term text = unsigned_text(select(infinite | nan, 0.0, size), either(each(negative)), is_f64);
   const auto same = [&](const char* given) { return word(e, given).broadcast(text.dims()); };
   return select(each(nan), same("NaN"),
                 select(each(infinite), select(each(negative), same("-INF"), same("INF")), text));

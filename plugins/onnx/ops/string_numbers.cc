@@ -75,10 +75,11 @@ Term parsed_constant(Call& c, const Data* bytes, keel_dt to) {
 void cast_to_strings(Call& c) {
   if (holds_strings(c, 0)) return c.alias(0, 0);
   const Term x(c, 0);
-  if (is_half(x.dtype()) || x.dtype() == KEEL_F32) return give_strings(c, 0, text_of_floats(x.to(KEEL_F64)));
+  if (is_half(x.dtype()) || x.dtype() == KEEL_F32 || x.dtype() == KEEL_F64)
+    return give_strings(c, 0, text_of_floats(x));
   if (!is_integer(x.dtype()) || x.dtype() == KEEL_U64)
     c.unsupported(
-        cat(dtype_name(x.dtype()), " to strings; integers of up to i64 and floats of up to f32 can be cast"));
+        cat(dtype_name(x.dtype()), " to strings; integers of up to i64, f16, bf16, f32 and f64 can be cast"));
   give_strings(c, 0, written(x.to(KEEL_I64)));
 }
 

@@ -58,7 +58,12 @@ Term floats_of(Call& c, const Term& rows);
 
 // x * 10^exponent of f64 and i64, in two steps: one power may be too large.
 Term scaled(const Term& x, const Term& exponent);
-// string_digits.cc: u8[dims.., width] of f64[dims..].
+// string_decimal.cc: finite x >= 0 of f64 as digits * 10^(exponent - 7), both i64; the digits are 8, or 0.
+struct Decimal {
+  Term digits, exponent;
+};
+Decimal decimal_of(const Term& x, bool wide);  // wide: not from an f32
+// string_digits.cc: u8[dims.., width] of floats of any dtype.
 Term text_of_floats(const Term& x);
 
 // Operators that also take numbers.
