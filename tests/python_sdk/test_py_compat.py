@@ -9,6 +9,9 @@ from rows_common import tf, tf1  # noqa: F401
 
 X = np.array([[.5, -1., 2.], [0., 3., -4.]], "f4")
 N = np.array([[1, 5, 3], [7, 2, 9]], "i4")
+M = np.array([[4, 1], [1, 3]], "f4")
+GENERAL = np.array([[1, 2], [-3, 5]], "f4")
+SQUARE = np.array([[1, 9, 3], [4, 5, 6], [7, 8, 2]], "f4")
 ROWS = np.array([[0, 1, 0], [0, 0, 1]], "f4")
 LOSS = np.log(np.exp(X).sum(1)) - X[[0, 1], [1, 2]]  # cross entropy of the classes 1 and 2
 
@@ -67,6 +70,27 @@ def both(*rows):
     ("sort", lambda tf: tf.sort(X, axis=0), np.sort(X, 0)),
     ("sort_down", lambda tf: tf.sort(X, direction="DESCENDING"), -np.sort(-X)),
     ("argsort", lambda tf: tf.argsort(X, axis=1), np.argsort(X, 1).astype("i4")),
+    ("cholesky", lambda tf: tf.linalg.cholesky(M), np.linalg.cholesky(M)), ("inv", lambda tf: tf.linalg.inv(GENERAL), np.linalg.inv(GENERAL)),
+    ("inv_adjoint", lambda tf: tf.linalg.inv(GENERAL, adjoint=True), np.linalg.inv(GENERAL).T),
+    ("det", lambda tf: tf.linalg.det([GENERAL, M]), np.linalg.det(np.stack([GENERAL, M]))),
+    ("solve", lambda tf: tf.linalg.solve(GENERAL, X), np.linalg.solve(GENERAL, X)),
+    ("solve_adjoint", lambda tf: tf.linalg.solve(GENERAL, X, adjoint=True), np.linalg.solve(GENERAL.T, X)),
+    ("triangular_solve", lambda tf: tf.linalg.triangular_solve(GENERAL, rhs=X, lower=False), np.linalg.solve(np.triu(GENERAL), X)),
+    ("triangular_solve_adjoint", lambda tf: tf.linalg.triangular_solve(GENERAL, X, adjoint=True), np.linalg.solve(np.tril(GENERAL).T, X)),
+    ("eigenvalues", lambda tf: tf.linalg.eigh(M)[0], np.linalg.eigvalsh(M)),
+    ("eigenvectors", lambda tf: (lambda w, v: tf.matmul(v * w, v, transpose_b=True))(*tf.linalg.eigh(M)), M),
+    ("qr", lambda tf: tf.matmul(*tf.linalg.qr(X)), X), ("singular_values", lambda tf: tf.linalg.svd(X, compute_uv=False), np.linalg.svd(X)[1]),
+    ("svd", lambda tf: (lambda s, u, v: tf.matmul(u * s, v, transpose_b=True))(*tf.linalg.svd(X)), X),
+    ("svd_of_a_batch", lambda tf: tf.linalg.svd([M, GENERAL])[2] * 0., np.zeros((2, 2, 2), "f4")),
+    ("band_part", lambda tf: tf.linalg.band_part(SQUARE, 1, 0), np.tril(np.triu(SQUARE, -1))),
+    ("band_part_lower", lambda tf: tf.linalg.band_part(SQUARE, -1, 1), np.tril(SQUARE, 1)),
+    ("band_part_upper", lambda tf: tf.linalg.band_part(SQUARE, 0, -1), np.triu(SQUARE)),
+    ("einsum", lambda tf: tf.einsum("ij,kj->ik", X, X), X @ X.T), ("cumprod", lambda tf: tf.math.cumprod(X, axis=1), X.cumprod(1)),
+    ("top_k", lambda tf: tf.math.top_k(SQUARE, k=2)[0], -np.sort(-SQUARE)[:, :2]),
+    ("top_k_places", lambda tf: tf.nn.top_k(SQUARE, 2)[1], np.argsort(-SQUARE)[:, :2].astype("i4")),
+    ("shuffled", lambda tf: tf.sort(tf.random.shuffle(N.ravel(), seed=3)), np.sort(N.ravel())),
+    ("categorical", lambda tf: tf.random.categorical([[0., -1e9], [-1e9, 0.]], 3), np.array([[0, 0, 0], [1, 1, 1]])),
+    ("truncated_normal", lambda tf: tf.cast(tf.abs(tf.random.truncated_normal([50], 5., 0.5, seed=1) - 5.) < 1., tf.int32), np.ones(50, "i4")),
     ("variance", lambda tf: tf.math.reduce_variance(X, axis=1), X.var(1)),
     ("std", lambda tf: tf.math.reduce_std(X, 0, keepdims=True), X.std(0, keepdims=True)),
     ("reduce_mean", lambda tf: tf.reduce_mean(X, axis=[0]), X.mean(0)),
@@ -118,6 +142,9 @@ def test_names_are_taken_and_mean_nothing_eagerly(tf):
     (lambda tf: tf.squeeze(X, axis=0), ValueError, "dim 0 has the size 2, expected 1"),
     (lambda tf: tf.split(X, 2, axis=1), ValueError, "into 2 equal parts"),
     (lambda tf: tf.matmul(X, X), ValueError, "matmul"), (lambda tf: tf.sort(X, direction="UP"), ValueError, "DESCENDING"),
+    (lambda tf: tf.linalg.qr(X, full_matrices=True), ValueError, "tf.linalg.qr: full_matrices=True is not supported"),
+    (lambda tf: tf.linalg.svd(X, True), ValueError, "tf.linalg.svd: full_matrices=True"),
+    (lambda tf: tf.linalg.solve(X, X), ValueError, "solve"), (lambda tf: tf.linalg.einsum("ij", X, X), ValueError, "einsum"),
     (lambda tf: tf.constant("text"), TypeError, "str cannot be converted to a tensor"),
     (lambda tf: tf.device("/gpu"), keel.DeviceError, "no device"),
     (lambda tf: tf.constant([1], dtype="f33"), TypeError, "no dtype"),

@@ -209,6 +209,26 @@ def random_normal(shape, mean=0.0, stddev=1.0, dtype=_keel.f32, seed=None):
     return generator(seed).normal(ints(shape), mean, stddev, dtype)
 
 
+def random_truncated_normal(shape, mean=0.0, stddev=1.0, dtype=_keel.f32, seed=None):
+    return generator(seed).truncated_normal(ints(shape), mean=mean, stddev=stddev, dtype=dtype)
+
+
+def random_categorical(logits, num_samples, dtype=_keel.i64, seed=None):
+    """[rows, num_samples] of logits [rows, classes]."""
+    drawn = generator(seed).categorical(logits, [num_samples])
+    return cast(ops.transpose(drawn), dtype)
+
+
+def random_shuffle(value, seed=None):
+    return generator(seed).shuffle(value)
+
+
+def top_k(input, k):
+    """The k largest elements of each row, and their indices."""
+    values, places = ops.top_k(input, k)
+    return values, cast(places, _keel.i32)
+
+
 def set_seed(seed):
     """Restarts the global generator, and the generators of calls with a seed."""
     _seeded.clear()

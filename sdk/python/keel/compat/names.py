@@ -11,6 +11,7 @@ import types
 from .. import _keel, shapes
 from .._keel import ops
 from . import functions as f
+from . import linalg
 
 UNARY = {  # parameter x
     **{name: name for name in ("abs acos asin atan ceil cos erf exp floor identity log log1p round rsqrt sign sin sqrt "
@@ -99,6 +100,18 @@ FUNCTIONS = {
     "debugging.assert_greater": f.asserting("x > y", ops.greater),
     "debugging.assert_positive": lambda x, message=None: f.asserting("x > 0", ops.greater)(x, 0, message),
     "random.uniform": f.random_uniform, "random.normal": f.random_normal,
+    "random.truncated_normal": f.random_truncated_normal, "random.categorical": f.random_categorical, "random.shuffle": f.random_shuffle,
+    "linalg.cholesky cholesky": lambda input: ops.cholesky(input),
+    "linalg.inv matrix_inverse": lambda input, adjoint=False: ops.inv(linalg.adjoint(input, adjoint)),
+    "linalg.det matrix_determinant": lambda input: ops.det(input),
+    "linalg.solve matrix_solve": lambda matrix, rhs, adjoint=False: ops.solve(matrix, rhs, adjoint),
+    "linalg.triangular_solve matrix_triangular_solve": lambda matrix, rhs, lower=True, adjoint=False: (
+        ops.triangular_solve(matrix, rhs, lower, adjoint)),
+    "linalg.eigh self_adjoint_eig": lambda tensor: ops.eigh(tensor),
+    "linalg.qr qr": linalg.qr, "linalg.svd svd": linalg.svd, "linalg.band_part": linalg.band_part,
+    "einsum linalg.einsum": lambda equation, *inputs: _keel.einsum(equation, *inputs),
+    "math.cumprod": lambda x, axis=0, exclusive=False, reverse=False: ops.cumprod(x, axis, exclusive, reverse),
+    "math.top_k nn.top_k": lambda input, k=1, sorted=True: f.top_k(input, k),
 }
 
 
