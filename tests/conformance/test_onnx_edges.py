@@ -1,6 +1,7 @@
 """Ends of ranges, dims and names that random graphs (../onnx_proof) found wrong: small, large and negative numbers, empty dims, names that
 look like Keel's own. Expected: NumPy in f64, ONNX Runtime, literals.
 """
+import keel
 import numpy as np
 import pytest
 from onnx import helper, numpy_helper
@@ -152,3 +153,33 @@ def test_strides_above_the_window_need_no_padding(context, op, mode):
     x = np.arange(1, 9, dtype=F).reshape(1, 1, 8)
     model, inputs = model_of(op, [x, np.ones((1, 1, 1), F)][:2 if op == "Conv" else 1], 19, {"auto_pad": mode, "strides": [4], "kernel_shape": [1]})
     assert_similar([np.array([[[1, 5]]], F)], run_model(context, "reference", model, inputs), 0, 0)
+
+
+def expanding(source, target):
+    """x[:source, ..] expanded to the first `target` rows of x's dims."""
+    nodes = [helper.make_node("Shape", ["x"], ["dims"]), helper.make_node("Gather", ["dims", "0"], ["n"]), helper.make_node("Gather", ["dims", "1"], ["m"]),
+             helper.make_node("Min", ["n", str(source)], ["from"]), helper.make_node("Min", ["n", str(target)], ["to"]),
+             helper.make_node("Slice", ["x", "0", "from", "0"], ["part"]), helper.make_node("Concat", ["to", "m"], ["shape"], axis=0),
+             helper.make_node("Expand", ["part", "shape"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, ["n", "m"])], [helper.make_tensor_value_info("y", 1, None)],
+                              [numpy_helper.from_array(np.array([k], L), str(k)) for k in range(3)])
+    return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)])
+
+
+@pytest.mark.parametrize("source, target", [(1, 2), (2, 1), (2, 2)])
+def test_expand_of_sizes_that_only_a_run_can_compare(context, source, target):
+    """Equal sizes pass; a 1 is stretched if the import knows it, as by fixed sizes; else the run names both."""
+    for n in (0, 1, 2, 5):
+        model, x = expanding(source, target), np.arange(3 * n, dtype=F).reshape(n, 3)
+        expected = onnxruntime_run(model, [x])
+        sides = [min(n, source), min(n, target)]
+        if sides[0] == sides[1]:
+            assert_similar(expected, run_model(context, "reference", model, [x]), 0, 0)
+        else:
+            assert_refused(context, model, [x], "INVALID", [f"broadcast_to: [min(n, {source}), m] does not broadcast to [min(n, {target}), m]",
+                                                            f"{sides[0]} is not equal to {sides[1]}"])
+            with pytest.raises(keel.InvalidError, match="a symbolic size of 1 is not broadcast: give it as a number"):
+                keel.from_onnx(model)(x)
+        for value, size in zip(model.graph.input[0].type.tensor_type.shape.dim, x.shape):
+            value.dim_value = size
+        assert_similar(expected, run_model(context, "reference", model, [x]), 0, 0)

@@ -84,8 +84,12 @@ absl::Status CheckFacts(const Lowered& lowered, std::span<const int64_t> symbols
       ASSIGN_OR_RETURN(sides[i], lowered.dims.Evaluate(d, symbols));
     }
     if (check.equal ? sides[0] == sides[1] : sides[0] <= sides[1]) continue;
-    return Invalid(check.message, ": with these sizes ", sides[0],
-                   check.equal ? " is not equal to " : " is greater than ", sides[1]);
+    absl::Status failed = Invalid(check.message, ": with these sizes ", sides[0],
+                                  check.equal ? " is not equal to " : " is greater than ", sides[1]);
+    if (!check.equal || (sides[0] != 1 && sides[1] != 1)) return failed;
+    return Annotate(
+        failed, kErrorHint,
+        "a symbolic size of 1 is not broadcast: give it as a number, e.g. keel convert --dim NAME=1");
   }
   return absl::OkStatus();
 }
