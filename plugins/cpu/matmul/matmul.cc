@@ -1,6 +1,8 @@
 // matmul.cc: matrix products: geometry, and the driver of the plugin's own loops.
 #include "plugins/cpu/matmul/matmul.h"
 
+#include <atomic>
+
 #include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/matmul/small.h"
@@ -53,6 +55,22 @@ constexpr int64_t kPairDotDepth = 192;  // MatmulShape::IsDots, beside the faste
 constexpr int64_t kSmall = 1 << 20;     // bytes
 constexpr int64_t kStreamed = 4096;     // sums of a block of columns, which stay in the first-level cache
 
+// The direction of the next walk through constant panels: each second one begins with the panels that the one
+// before read last, which are in a cache yet. Only a hint: launches that run at once may take the same.
+class Turns {
+ public:
+  Turns() = default;
+  Turns(const Turns&) {}
+  bool Backward() const {
+    const bool now = backward_.load(std::memory_order_relaxed);
+    backward_.store(!now, std::memory_order_relaxed);
+    return now;
+  }
+
+ private:
+  mutable std::atomic<bool> backward_ = false;
+};
+
 struct OwnMatmul {
   MatmulShape s;
   const MatmulOp* op;
@@ -60,6 +78,7 @@ struct OwnMatmul {
   InPlace* in_place = nullptr;  // else by panels
   bool as_is = false;           // full panels are not packed
   int64_t left = 0;             // elements of a, if they are converted to those of panels
+  Turns turns = {};             // through the constant panels
 
   int64_t Panels() const { return (s.n + op->panel - 1) / op->panel; }
   int64_t PanelBytes() const {
@@ -100,13 +119,14 @@ const char* Left(const keel_call* call, const OwnMatmul& w) {
 
 // Panels of a constant matrix by a few rows; a loop may compute many products: the general way to
 // find a panel's operands would take a tenth of the time of 1x128x512.
-void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t end, char* c) {
+void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t end, bool backward, char* c) {
   const MatmulShape& s = w.s;
   const Matrix x = {a, s.ta ? 1 : s.k, s.ta ? s.m : 1};
-  const int64_t bytes = w.PanelBytes();
-  for (int64_t p = begin; p < end; p++) {
+  const int64_t bytes = w.PanelBytes(), step = backward ? -1 : 1;
+  int64_t p = backward ? end - 1 : begin;
+  for (int64_t left = end - begin; left > 0; left--, p += step) {
     const char* panel = w.constant.get() + p * bytes;
-    const Next next = {panel + bytes, p + 1 < end ? bytes : 0};
+    const Next next = {panel + step * bytes, left > 1 ? bytes : 0};
     w.op->multiply(x, {panel, w.op->panel, next}, s.m, s.n, s.k, p, false, c);
   }
 }
@@ -191,8 +211,10 @@ keel_rc RunOwn(const keel_call* call) {
     packed = to;
   }
   if (packed == w.constant.get() && s.m <= kFewRows && s.Batches() == 1) {
-    ParallelFor(call, panels, s.m * s.k * w.op->panel / 16,
-                [&](int64_t begin, int64_t end) { MultiplyPanels(w, a, begin, end, Out<char>(call, 0)); });
+    const bool backward = w.turns.Backward();
+    ParallelFor(call, panels, s.m * s.k * w.op->panel / 16, [&](int64_t begin, int64_t end) {
+      MultiplyPanels(w, a, begin, end, backward, Out<char>(call, 0));
+    });
     return Done(call);
   }
   for (int64_t first = 0; first == 0 || first < s.k; first += w.op->part)
