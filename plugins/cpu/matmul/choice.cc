@@ -93,7 +93,7 @@ std::vector<Place> PlacesOf(const std::vector<Measured>& lines) {
 // The line of the nearest shape.
 size_t Nearest(const MatmulShape& s) {
   static const std::vector<Place> places = PlacesOf(Table());
-  const Place mine = PlaceOf(s.m, s.k, s.n);
+  const Place mine = PlaceOf(s.m, s.k, s.SharesLeft() ? s.b_matrices * s.n : s.n);
   const auto nearer = [&](const Place& a, const Place& b) { return Distance(a, mine) < Distance(b, mine); };
   return static_cast<size_t>(std::min_element(places.begin(), places.end(), nearer) - places.begin());
 }

@@ -77,6 +77,7 @@ struct OwnMatmul {
   Bytes constant;               // the packed panels of a constant b
   InPlace* in_place = nullptr;  // else by panels
   bool as_is = false;           // full panels are not packed
+  bool is_few = false;          // a few rows, and the same for all matrices of a constant b
   int64_t left = 0;             // elements of a, if they are converted to those of panels
   Turns turns = {};             // through the constant panels
 
@@ -117,17 +118,19 @@ const char* Left(const keel_call* call, const OwnMatmul& w) {
   return to;
 }
 
-// Panels of a constant matrix by a few rows; a loop may compute many products: the general way to
+// Panels of constant matrices by the same few rows; a loop may compute many products: the general way to
 // find a panel's operands would take a tenth of the time of 1x128x512.
 void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t end, bool backward, char* c) {
   const MatmulShape& s = w.s;
   const Matrix x = {a, s.ta ? 1 : s.k, s.ta ? s.m : 1};
-  const int64_t bytes = w.PanelBytes(), step = backward ? -1 : 1;
+  const int64_t bytes = w.PanelBytes(), step = backward ? -1 : 1, panels = w.Panels();
   int64_t p = backward ? end - 1 : begin;
   for (int64_t left = end - begin; left > 0; left--, p += step) {
     const char* panel = w.constant.get() + p * bytes;
     const Next next = {panel + step * bytes, left > 1 ? bytes : 0};
-    w.op->multiply(x, {panel, w.op->panel, next}, s.m, s.n, s.k, p, false, c);
+    const int64_t matrix = s.b_matrices == 1 ? 0 : p / panels;
+    w.op->multiply(x, {panel, w.op->panel, next}, s.m, s.n, s.k, p - matrix * panels, false,
+                   c + matrix * s.m * s.n * w.op->size);
   }
 }
 
@@ -210,9 +213,9 @@ keel_rc RunOwn(const keel_call* call) {
     });
     packed = to;
   }
-  if (packed == w.constant.get() && s.m <= kFewRows && s.Batches() == 1) {
+  if (w.is_few) {
     const bool backward = w.turns.Backward();
-    ParallelFor(call, panels, s.m * s.k * w.op->panel / 16, [&](int64_t begin, int64_t end) {
+    ParallelFor(call, s.b_matrices * panels, s.m * s.k * w.op->panel / 16, [&](int64_t begin, int64_t end) {
       MultiplyPanels(w, a, begin, end, backward, Out<char>(call, 0));
     });
     return Done(call);
@@ -249,6 +252,7 @@ keel_rc PrepareLoops(keel_dt dtype, const MatmulShape& s, const void* b, keel_la
     const uint64_t scratch = left + (w.in_place != nullptr ? 0 : bytes);
     return Keep(launch, std::move(w), RunOwn, scratch);
   }
+  w.is_few = s.m <= kFewRows && s.SharesLeft();
   w.constant = AllocateConstant(bytes);
   for (int64_t p = 0; p < panels; p++) w.PackOne(static_cast<const char*>(b), p, w.constant.get());
   return Keep(launch, std::move(w), RunOwn, left);

@@ -20,6 +20,12 @@ struct MatmulShape {
 
   bool IsDots(int64_t depth = kDotDepth) const { return tb && (!ta || m == 1) && AreDots(m, k, depth); }
   int64_t Batches() const { return batch.Rows(); }
+  // Whether all matrices of b are multiplied by the same a: then they are like more columns of one.
+  bool SharesLeft() const {
+    const auto& steps = batch.steps[0];
+    return Batches() == b_matrices &&
+           std::all_of(steps, steps + batch.rank, [](int64_t s) { return s == 0; });
+  }
   int64_t Work() const { return Batches() * m * n * k; }
   // elements read or written
   int64_t Touched() const { return Batches() * m * (k + n) + b_matrices * k * n; }

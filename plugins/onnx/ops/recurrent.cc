@@ -1,9 +1,9 @@
 // recurrent.cc: RNN, GRU and LSTM: one scan over the sequence per direction.
 //
-// The products with the inputs are one product outside of the scan. A sequence shorter than the operand keeps
-// its state and gives zeros in the remaining steps; in the reverse direction these come first.
-// DynamicQuantizeLSTM of ONNX Runtime has 8-bit W and R, not transposed, and quantises inputs and states by
-// their ranges in the run.
+// The products with the inputs are outside of the scan, one for each gate, since a gate's part of a common
+// one would be columns, which each step would copy. A sequence shorter than the operand keeps its state and
+// gives zeros in the remaining steps; in the reverse direction these come first. DynamicQuantizeLSTM of ONNX
+// Runtime has 8-bit W and R, not transposed, and quantises inputs and states by their ranges in the run.
 #include "plugins/onnx/ops/activations.h"
 #include "plugins/onnx/ops/loop.h"
 #include "plugins/onnx/ops/quantize.h"
@@ -12,10 +12,10 @@ namespace onnx_import {
 namespace {
 
 struct Cell;
-// One step: `x` is the product of the step's input and W, with biases where they can be added there; states
-// are the carried ones, extra the invariants, in the order of prepared(). Returns the next states, output
-// first.
-using Step = Terms (*)(const Cell& cell, const Term& x, const Terms& states, const Terms& extra);
+// One step: `x` has the product of the step's input and W for each gate, with biases where they can be added
+// there; states are the carried ones, extra the invariants, in the order of prepared(). Returns the next
+// states, output first.
+using Step = Terms (*)(const Cell& cell, const Terms& x, const Terms& states, const Terms& extra);
 
 struct Cell {
   Call* c;
@@ -34,12 +34,20 @@ struct Cell {
   }
 };
 
-// Gate k of [b, gates * h].
-Term gate(const Term& all, int64_t k, keel_dim h) {
+// Part k of an axis of several parts of n.
+Term part(const Term& all, size_t axis, int64_t k, keel_dim n) {
   Edit& e = all.edit();
-  return all.slice(1, e.mul(h, k), e.mul(h, k + 1));
+  return all.slice(axis, e.mul(n, k), e.mul(n, k + 1));
 }
-Term from_state(const Term& state, const Term& r) { return state.op("matmul", r, Attrs().flag("tb", true)); }
+Term times(const Term& x, const Term& matrix) { return x.op("matmul", matrix, Attrs().flag("tb", true)); }
+
+// The products of a state [b, n] and the gates [from, until) of R [gates, n, n], as one: each is contiguous.
+Terms from_state(const Term& state, const Term& r, int64_t from, int64_t until) {
+  const Term all = times(state, r.slice(0, from, until));
+  Terms gates;
+  for (int64_t k = 0; k < until - from; k++) gates.push_back(all.slice(0, k, k + 1).reshape(state.dims()));
+  return gates;
+}
 
 // x times a matrix of 8-bit integers with a scale and a zero point: a number, or one for each column.
 Term quantised_product(const Term& x, const Term& matrix, const Term& scale, const Term& zero) {
@@ -49,41 +57,41 @@ Term quantised_product(const Term& x, const Term& matrix, const Term& scale, con
   return sum.to(KEEL_F32) * (Term(e, range.scale) * scale);
 }
 
-Terms rnn_step(const Cell& cell, const Term& x, const Terms& states, const Terms& extra) {
-  return {cell.activated(0, x + from_state(states[0], extra[0]))};
+Terms rnn_step(const Cell& cell, const Terms& x, const Terms& states, const Terms& extra) {
+  return {cell.activated(0, x[0] + from_state(states[0], extra[0], 0, 1)[0])};
 }
 
-Terms gru_step(const Cell& cell, const Term& x, const Terms& states, const Terms& extra) {
-  const Term &h = states[0], &r_all = extra[0];
-  Edit& e = h.edit();
-  const keel_dim n = h.dim(1);
-  const auto rows = [&](int64_t from, int64_t until) {
-    return r_all.slice(0, e.mul(n, from), e.mul(n, until));
-  };
-  const Term zr = x.slice(1, 0, e.mul(n, 2)) + from_state(h, rows(0, 2));
-  const Term z = cell.activated(0, gate(zr, 0, n)), r = cell.activated(0, gate(zr, 1, n));
+Terms gru_step(const Cell& cell, const Terms& x, const Terms& states, const Terms& extra) {
+  const Term& h = states[0];
   const Term bias = extra[1];  // of the recurrence of the hidden gate
-  const Term hidden =
-      cell.flag ? r * (from_state(h, rows(2, 3)) + bias) : from_state(r * h, rows(2, 3)) + bias;
-  const Term next = cell.activated(1, gate(x, 2, n) + hidden);
+  const auto hidden = [&](const Term& state) { return from_state(state, extra[0], 2, 3)[0] + bias; };
+  const Terms zr = from_state(h, extra[0], 0, 2);
+  const Term z = cell.activated(0, x[0] + zr[0]), r = cell.activated(0, x[1] + zr[1]);
+  const Term next = cell.activated(1, x[2] + (cell.flag ? r * hidden(h) : hidden(r * h)));
   return {(1.0 - z) * next + z * h};
 }
 
-Terms lstm_step(const Cell& cell, const Term& x, const Terms& states, const Terms& extra) {
-  const Term &h = states[0], &before = states[1];
-  const keel_dim n = h.dim(1);
+Terms quantised_from_state(const Cell& cell, const Term& h, const Terms& extra) {
   const size_t scale = cell.has_peepholes ? 2 : 1;
-  const Term all = x + (cell.quantised ? quantised_product(h, extra[0], extra[scale], extra[scale + 1])
-                                       : from_state(h, extra[0]));
-  const auto peep = [&](int64_t k, const Term& state) {
-    Term y = gate(all, k, n);
-    if (!cell.has_peepholes) return y;
-    const int64_t row = k == 3 ? 0 : k;  // the order of P is i, o, f, as that of the gates
-    return y + state * extra[1].slice(0, row, row + 1);
+  const Term all = quantised_product(h, extra[0], extra[scale], extra[scale + 1]);
+  Terms gates;
+  for (int64_t k = 0; k < cell.gates; k++) gates.push_back(part(all, 1, k, h.dim(1)));
+  return gates;
+}
+
+Terms lstm_step(const Cell& cell, const Terms& x, const Terms& states, const Terms& extra) {
+  const Term &h = states[0], &before = states[1];
+  const Terms y = cell.quantised ? quantised_from_state(cell, h, extra) : from_state(h, extra[0], 0, 4);
+  const auto gate = [&](size_t k) { return x[k] + y[k]; };
+  const auto peep = [&](size_t k, const Term& state) {
+    const Term sum = gate(k);
+    if (!cell.has_peepholes) return sum;
+    const auto row = static_cast<int64_t>(k);  // the order of P is i, o, f, as that of the gates
+    return sum + state * extra[1].slice(0, row, row + 1);
   };
   const Term i = cell.activated(0, peep(0, before));
   const Term f = cell.flag ? 1.0 - i : cell.activated(0, peep(2, before));
-  const Term g = cell.activated(1, gate(all, 3, n));
+  const Term g = cell.activated(1, gate(3));
   const Term state = f * before + i * g;
   const Term o = cell.activated(0, peep(1, state));
   return {o * cell.f[2].apply(state, cell.f[2].alpha, cell.f[2].beta), state};
@@ -111,31 +119,43 @@ struct Sequence {
   bool batch_first;
 };
 
-// x W^T with the biases that are added to it; the invariants are appended to `extra`.
-Term prepared(const Cell& cell, const Sequence& s, int64_t d, Terms* extra) {
+// x W^T for each gate.
+Terms products(const Cell& cell, const Sequence& s, int64_t d) {
   Call& c = *cell.c;
-  Edit& e = c.e;
   const Term w = of_direction(c, 1, d);
-  Term y = cell.quantised ? quantised_product(s.x, w, scale_of(c, 8, d), scale_of(c, 9, d))
-                          : s.x.op("matmul", w, Attrs().flag("tb", true));
-  const keel_dim n = s.hidden, all = e.mul(n, cell.gates);
-  extra->push_back(of_direction(c, 2, d));
+  Terms gates;
+  if (!cell.quantised) {
+    for (int64_t k = 0; k < cell.gates; k++) gates.push_back(times(s.x, part(w, 0, k, s.hidden)));
+    return gates;
+  }
+  const Term all = quantised_product(s.x, w, scale_of(c, 8, d), scale_of(c, 9, d));
+  for (int64_t k = 0; k < cell.gates; k++) gates.push_back(part(all, 2, k, s.hidden));
+  return gates;
+}
+
+// products() with the biases that are added to them; the invariants are appended to `extra`.
+Terms prepared(const Cell& cell, const Sequence& s, int64_t d, Terms* extra) {
+  Call& c = *cell.c;
+  const keel_dim n = s.hidden;
+  Terms x = products(cell, s, d);
+  const Term r = of_direction(c, 2, d);
+  extra->push_back(cell.quantised ? r : r.reshape({cell.gates, n, n}));
   const bool gru = cell.gates == 3;
-  Term late = filled(e, y.dtype(), 0, {n});  // GRU's recurrent bias of the hidden gate
+  Term late = filled(c.e, x[0].dtype(), 0, {n});  // GRU's recurrent bias of the hidden gate
   if (c.has(3)) {
-    const Term b = of_direction(c, 3, d), own = b.slice(0, 0, all), state = b.slice(0, all, e.mul(all, 2));
-    const keel_dim early = gru ? e.mul(n, 2) : all;
-    Term added = state;
-    if (gru) {
-      late = state.slice(0, early, all);
-      added = state.slice(0, 0, early).op("pad", state.n(0), Attrs().dims("hi", {n}));
+    const Term b = of_direction(c, 3, d);
+    for (int64_t k = 0; k < cell.gates; k++) {
+      const Term own = part(b, 0, k, n), state = part(b, 0, cell.gates + k, n);
+      const bool is_late = gru && k == 2;
+      Term& to = x[static_cast<size_t>(k)];
+      to = to + (is_late ? own : own + state);
+      if (is_late) late = state;
     }
-    y = y + (own + added);
   }
   if (gru) extra->push_back(late);
   if (cell.has_peepholes) extra->push_back(of_direction(c, 7, d).reshape({3, n}));
   if (cell.quantised) extra->insert(extra->end(), {scale_of(c, 10, d), scale_of(c, 11, d)});
-  return y;
+  return x;
 }
 
 Term initial(const Cell& cell, const Sequence& s, size_t k, int64_t d) {
@@ -151,7 +171,7 @@ Terms direction(const Cell& cell, const Sequence& s, int64_t d, bool reverse) {
   Call& c = *cell.c;
   ScanOperands in;
   in.reverse = reverse;
-  in.scanned = {prepared(cell, s, d, &in.invariants)};
+  in.scanned = prepared(cell, s, d, &in.invariants);
   for (size_t k = 0; k < cell.states; k++) in.carried.push_back(initial(cell, s, k, d));
   const bool limited = c.has(4);
   if (limited) {
@@ -159,10 +179,10 @@ Terms direction(const Cell& cell, const Sequence& s, int64_t d, bool reverse) {
     in.invariants.push_back(Term(c, 4).to(KEEL_I64).reshape({s.x.dim(1), 1}));
   }
   return scan(c.e, in, [&](const Terms& states, const Terms& extra, const Terms& each) {
-    Terms next = cell.step(cell, each[0], states, extra);
+    Terms next = cell.step(cell, each, states, extra);
     Term out = next[0];
     if (limited) {
-      const Term runs = each[1] < extra.back();
+      const Term runs = each.back() < extra.back();
       out = select(runs, out, 0);
       for (size_t k = 0; k < next.size(); k++) next[k] = select(runs, next[k], states[k]);
     }
