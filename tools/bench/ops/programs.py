@@ -27,12 +27,13 @@ def scaled(factor, *shape):
 
 
 def recurrent():
-    for units in (128, 512):
-        for length in (1, 64, 512):
-            for batch in (1, 16):
-                weights = [scaled(units**-0.5, 1, 4 * units, units)] * 2 + [scaled(0.1, 1, 8 * units)]
-                Program("lstm", f"{units} units, {length} steps, batch {batch}",
-                        one("LSTM", ["x0", "c0", "c1", "c2"], hidden_size=units), [normal(length, batch, units)], weights)
+    for op, gates, lengths in (("LSTM", 4, (1, 64, 512)), ("GRU", 3, (64,)), ("RNN", 1, (64,))):
+        for units in (128, 512):
+            for length in lengths:
+                for batch in (1, 16):
+                    weights = [scaled(units**-0.5, 1, gates * units, units)] * 2 + [scaled(0.1, 1, 2 * gates * units)]
+                    Program(op.lower(), f"{units} units, {length} steps, batch {batch}",
+                            one(op, ["x0", "c0", "c1", "c2"], hidden_size=units), [normal(length, batch, units)], weights)
 
 
 def quantised():
