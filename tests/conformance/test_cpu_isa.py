@@ -46,11 +46,14 @@ def run(isa):
 
 
 def call_in_each_class(module, function):
-    """Calls a function of a module of this folder in a process for each class of this machine."""
+    """Calls a function of a module of this folder in a process for each class of this machine. -> the output of each"""
     code = f"import sys; sys.path[:0] = {[str(HERE), str(HERE.parent / 'python')]!r}; import {module}; {module}.{function}()"
+    outputs = {}
     for isa in classes_here():
         done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "KEEL_CPU_ISA": isa}, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, f"{isa}: {done.stderr}"
+        outputs[isa] = done.stdout
+    return outputs
 
 
 @pytest.mark.parametrize("isa", ["", *CLASSES])

@@ -1,8 +1,9 @@
 """Pooling of plain images, and convolutions with a 1x1 window or of single channels between them, alone on the cpu device: against
-NumPy in f64, with NaN, sizes from 1, any padding and stride, for each class of processor; pooling has the same bits for any number of threads."""
+NumPy in f64, with NaN, sizes from 1, any padding and stride, for each class of processor; pooling and convolutions by the own products have
+the same bits for any number of threads."""
 import keel_abi
 import numpy as np
-from regions import as_call
+from regions import as_call, cpu_class
 from test_cpu_isa import call_in_each_class
 
 # image, window, stride, dilation, padding below and above
@@ -22,6 +23,9 @@ POINTWISE = [(1, 64, (56, 56), 64, 1, 0), (2, 5, (1, 130), 7, 0, 0), (3, 1, (12,
              # by the own products: of panels of images, full or not, by weights of fewer and more rows than a block, and of weights
              (2, 256, (31, 33), 37, 1, 0), (1, 512, (64,), 64, 0, 0), (3, 128, (32, 32), 11, 1, 0), (2, 70, (32, 32), 4, 1, 0), (1, 256, (40, 36), 80, 1, 0, 2, 2),
              (2, 130, (6, 16), 130, 1, 0), (2, 2100, (7, 7), 64, 1, 0), (1, 320, (14, 14), 32, 0, 0), (2, 128, (33, 1), 128, 1, 0)]
+# By the own products with AVX2 and AVX-512: of panels of images, one, several and an odd number, the last full or not; and of weights.
+OWN = [(1, 512, (32, 1), 128, 0, 0), (2, 129, (31, 33), 129, 1, 0), (3, 256, (8, 20), 160, 1, 0, 1, 1), (1, 130, (64, 64), 128, 0, 0, 2, 1),
+       (2, 256, (7, 7), 128, 1, 0), (1, 2048, (5, 7), 160, 0, 0)]
 # channels, image, window, stride, dilation, padding below and above, with a bias
 DEPTHWISE = [(3, (56, 56), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1), (2, (57, 33), (3, 3), (2, 2), (1, 1), (1, 0), (0, 1), 1),
              (4, (5, 18), (5, 5), (1, 1), (1, 1), (2, 2), (2, 2), 0), (1, (40, 41), (5, 5), (2, 1), (1, 2), (0, 3), (2, 0), 1),
@@ -63,22 +67,41 @@ def check_pool(contexts, case):
     np.testing.assert_array_equal(np.isnan(contexts[0].apply("cpu", "max_pool", x, **attrs)), nan, err_msg=str(case))
 
 
-def check_pointwise(contexts, case):
+def pointwise(case):
+    """-> image, weights, shift, and a graph of them."""
     n, c, image, o, has_bias, has_relu, *stride = case
     stride = stride or [1] * len(image)
     random = np.random.default_rng(5)
     x, w, shift = (random.standard_normal(s).astype(np.float32) for s in ((n, c, *image), (o, c, *[1] * len(image)), (o, *[1] * len(image))))
     x[0, 0].flat[0] = np.inf
-    seen = x[(..., *(slice(None, None, step) for step in stride))].astype(np.float64)
-    want = np.einsum("nc...,oc->no...", seen, w.reshape(o, c)) + (shift if has_bias else 0)
 
     def build(g, v, w, shift):
         y = g.node("conv", v, w, stride=stride)
         y = g.node("add", y, shift) if has_bias else y
         return g.node("relu", y) if has_relu else y
+    return x, w, shift, build
+
+
+def check_pointwise(contexts, case):
+    n, c, image, o, has_bias, has_relu, *stride = case
+    x, w, shift, build = pointwise(case)
+    seen = x[(..., *(slice(None, None, step) for step in stride or [1] * len(image)))].astype(np.float64)
+    want = np.einsum("nc...,oc->no...", seen, w.reshape(o, c)) + (shift if has_bias else 0)
     for context in contexts:  # the bits of a region may depend on the threads
         got = np.array(as_call(context, build, [x], [w, shift]).run(x)[0])
         np.testing.assert_allclose(got, np.maximum(want, 0) if has_relu else want, rtol=1e-5, atol=3e-6 * c**0.5, err_msg=str(case))
+
+
+def check_bits():
+    contexts = [keel_abi.Context(threads=n) for n in (1, 2, 3, 5)]
+    if cpu_class(contexts[0]) == "sse4":
+        return  # oneDNN computes them
+    for case in OWN:
+        check_pointwise(contexts, case)
+        x, w, shift, build = pointwise(case)
+        one, *others = (np.array(as_call(context, build, [x], [w, shift]).run(x)[0]) for context in contexts)
+        for other in others:
+            np.testing.assert_array_equal(one, other, err_msg=str(case))
 
 
 def check_depthwise(contexts, case):
@@ -115,3 +138,10 @@ def check_all():
 
 def test_in_each_class():
     call_in_each_class("test_cpu_plain_images", "check_all")
+
+
+def test_the_own_products_have_the_same_bits_for_any_number_of_threads(monkeypatch):
+    monkeypatch.setenv("ONEDNN_VERBOSE", "2")  # names the primitives that run
+    for isa, text in call_in_each_class("test_cpu_plain_images", "check_bits").items():
+        run = {line.split(",")[3] for line in text.splitlines() if line.startswith("onednn_verbose,exec")}
+        assert run <= {"reorder"}, isa

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "plugins/cpu/common.h"
+#include "plugins/cpu/parallel/stream.h"
 #include "plugins/cpu/shape/transpose.h"
 #include "plugins/cpu/simd/simd.h"
 

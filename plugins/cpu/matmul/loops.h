@@ -16,7 +16,7 @@ struct Matrix {  // element (i, j) at data + (i * row + j * column) elements
 struct Next {
   const void* from;
   int64_t bytes;
-  int64_t step = 0;  // not 0: `bytes` of each of k rows, so many bytes apart
+  int64_t rows = 1, step = 0;  // `bytes` of each of so many rows, `step` bytes apart
 };
 // The first values of sums, a panel's columns for each row of a, `row` elements apart; no data: zeros.
 struct Start {
