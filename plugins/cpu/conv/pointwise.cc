@@ -17,9 +17,9 @@ constexpr int64_t kFewestPixels = 32;
 constexpr int64_t kMostImageChannels = 512;
 // By panels of weights, each channel of an image is read at a distance of all its pixels.
 constexpr int64_t kMostPixels = 256, kMostChannels = 8192;
-// oneDNN is as fast or faster for these: with AVX-512, fewer channels or more results than channels; with
-// AVX2, large images that few results read.
-constexpr int64_t kFewChannels = 128, kFewResults = 128;
+// oneDNN is as fast or faster with AVX-512 for fewer channels and, by panels of images, for more results than
+// channels.
+constexpr int64_t kFewChannels = 128;
 constexpr int64_t kFull = 90;  // percent of an image's panels that pixels fill
 constexpr int64_t kFloat = sizeof(float);
 
@@ -47,16 +47,16 @@ struct Pointwise : PointwiseShape {
 
 Bytes Floats(int64_t n) { return Allocate(static_cast<size_t>(n * kFloat)); }
 
-// The cells of the pair of panels after that of unit u, to be fetched while its pair is computed: half the
+// The cells of the two panels after the pair of unit u, to be fetched while that is computed: half the
 // channels by each panel. Longer lines take less time to arrive: 0.95 of the whole for 256x56x56 to 64.
 Next CellsAfter(const Pointwise& s, const keel_call* call, int64_t u, int64_t panels, int64_t end) {
-  const int64_t p = u % panels, first = p / 2 * 2, after = u - p + std::min(first + 2, panels);
+  const int64_t group = s.channels < kLongSum ? 1 : 2, panel = Loops().panel;
+  const int64_t p = u % panels, first = p / group * group, last = std::min(first + group, panels);
+  const int64_t after = u - p + last, begin = after % panels * panel, part = s.channels / group;
   if (after >= end) return {};
-  const int64_t begin = after % panels * Loops().panel, width = std::min(2 * Loops().panel, s.pixels - begin);
-  const int64_t half = s.channels / 2, from = p % 2 * half;
-  const int64_t channels = first + 1 == panels || p % 2 == 1 ? s.channels - from : half;
-  return {s.Image(call, after / panels) + from * s.pixels + begin, width * kFloat, channels,
-          s.pixels * kFloat};
+  const int64_t from = (p - first) * part, rows = p + 1 == last ? s.channels - from : part;
+  return {s.Image(call, after / panels) + from * s.pixels + begin,
+          std::min(group * panel, s.pixels - begin) * kFloat, rows, s.pixels * kFloat};
 }
 
 // A full panel is packed as its first rows are computed.
@@ -113,9 +113,9 @@ int64_t Filled(int64_t n) {
   return 100 * n / ((n + panel - 1) / panel * panel);
 }
 
-bool IsFasterByOneDnn(const PointwiseShape& s) {
-  if (SimdLevel() == 2) return s.channels < kFewChannels || s.results > s.channels;
-  return SimdLevel() == 0 || (s.channels > kFewChannels && s.results < kFewResults);
+bool IsFasterByOneDnn(const PointwiseShape& s, bool images) {
+  const bool expands = images && s.results > s.channels;
+  return SimdLevel() == 0 || (SimdLevel() == 2 && (s.channels < kFewChannels || expands));
 }
 
 }  // namespace
@@ -123,8 +123,9 @@ bool IsFasterByOneDnn(const PointwiseShape& s) {
 int64_t WeightPanel() { return Loops().panel; }
 
 PointwiseWay WayOf(const PointwiseShape& s, bool constant) {
-  if (s.Work() < kSmallWork || s.pixels < kFewestPixels || IsFasterByOneDnn(s)) return PointwiseWay::kOther;
   const bool images = Filled(s.pixels) >= kFull;
+  if (s.Work() < kSmallWork || s.pixels < kFewestPixels || IsFasterByOneDnn(s, images))
+    return PointwiseWay::kOther;
   const bool fits =
       images ? s.channels <= kMostImageChannels && s.results * s.channels * kFloat <= SecondLevelCache() / 2
              : constant && s.pixels <= kMostPixels && s.channels <= kMostChannels &&

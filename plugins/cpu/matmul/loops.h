@@ -18,6 +18,8 @@ struct Next {
   int64_t bytes;
   int64_t rows = 1, step = 0;  // `bytes` of each of so many rows, `step` bytes apart
 };
+// Shorter sums have no time to fetch distant rows one by one: for them `rows` is k.
+inline constexpr int64_t kLongSum = 128;
 // The first values of sums, a panel's columns for each row of a, `row` elements apart; no data: zeros.
 struct Start {
   const void* data = nullptr;
