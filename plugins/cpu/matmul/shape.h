@@ -1,6 +1,8 @@
 // shape.h: the geometry of a product.
 #pragma once
 
+#include <algorithm>
+
 #include "plugins/cpu/elementwise/broadcast.h"
 
 namespace keel_cpu {
