@@ -49,6 +49,7 @@ void Importer::run() {
     refuse(KEEL_UNIMPLEMENTED, "the model has sparse initializers, which are not supported");
   refuse_unsupported(model_.graph.nodes, scope.opset);
   add_metadata();
+  expand_maps();
   expand_inputs();
   check_elements();
   widen_strings();
@@ -176,7 +177,7 @@ void Importer::add_parameter(const ValueInfo& info, Scope& scope) {
     return;
   }
   if (!info.is_tensor)
-    refuse(KEEL_UNIMPLEMENTED, cat(what, " is not a tensor, nor a sequence or optional of tensors"));
+    refuse(KEEL_UNIMPLEMENTED, cat(what, " is not a tensor, a map, nor a sequence or optional of tensors"));
   if (!info.has_shape) refuse(KEEL_UNIMPLEMENTED, cat(what, " has no shape; Keel needs at least its rank"));
   if (info.dims.size() > KEEL_MAX_RANK)
     refuse(KEEL_UNIMPLEMENTED,

@@ -78,6 +78,8 @@ class Importer {
   const char* given_length(Text name) const;
   void check_lengths(const std::vector<std::string>& names) const;
   void expand_inputs();
+  void expand_maps();  // maps.cc
+  void expand_map(ValueInfo& input) const;
   void expand_input(const ValueInfo& info, int64_t length, std::vector<ValueInfo>& inputs);
   void check_elements() const;
   void join_inputs(Scope& scope);

@@ -10,8 +10,6 @@ struct Reason {
 };
 constexpr Reason kReasons[] = {
     {"", "ImageDecoder", "images"},
-    {"ai.onnx.ml", "CastMap", "maps"},
-    {"ai.onnx.ml", "DictVectorizer", "maps"},
 };
 
 }  // namespace

@@ -158,12 +158,24 @@ void parse_tensor_type(Text message, ValueInfo& v) {
   }
 }
 
+void parse_map_type(Text message, ValueInfo& v) {
+  v.is_map = true;
+  for (Wire w(message); w.next();) {
+    if (w.field != 2) continue;
+    ValueInfo values;
+    for (Wire inner(w.text()); inner.next();)
+      if (inner.field == 1) parse_tensor_type(inner.text(), values);
+    v.type = values.type;
+  }
+}
+
 // A tensor, a sequence of tensors, an optional tensor or an optional sequence; is_tensor stays false for all
 // other types.
 void parse_type(Text message, ValueInfo& v) {
   for (Wire w(message); w.next();) {
     bool& form = w.field == 4 ? v.is_sequence : v.is_optional;
     if (w.field == 1) parse_tensor_type(w.text(), v);
+    if (w.field == 5) parse_map_type(w.text(), v);
     if ((w.field != 4 && w.field != 9) || form || v.is_sequence) continue;
     form = true;
     for (Wire inner(w.text()); inner.next();)

@@ -78,6 +78,7 @@ struct ValueInfo {
   int64_t type = 0;
   std::vector<Dim> dims;
   bool is_sequence = false, is_optional = false;  // of what the fields above say
+  bool is_map = false;                            // to values of `type`; then it is no tensor
 };
 
 struct Graph {

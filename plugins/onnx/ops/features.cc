@@ -1,4 +1,5 @@
-// features.cc: operators of ai.onnx.ml around models of tables: FeatureVectorizer, OneHotEncoder, ZipMap.
+// features.cc: operators of ai.onnx.ml around models of tables: FeatureVectorizer, OneHotEncoder,
+// DictVectorizer, CastMap, ZipMap.
 #include "plugins/onnx/ops/classes.h"
 
 namespace onnx_import {
@@ -57,10 +58,37 @@ void zip_map(Call& c) {
   c.alias(0, 0);
 }
 
+// The values of a map (maps.cc), [n], as a row.
+Term map_values(Call& c, int64_t n) {
+  const Term x(c, 0);
+  if (x.rank() != 1 || (n >= 0 && !c.e.is(x.dim(0), n)))
+    c.invalid(cat("its operand has ", x.rank(), " dims; expected a map, or the vector of its values"));
+  return x.unsqueeze(0);
+}
+
+void dict_vectorizer(Call& c) {
+  const size_t words = c.strings("string_vocabulary").size(), numbers = c.ints("int64_vocabulary").size();
+  if ((words > 0) == (numbers > 0)) c.invalid("expected string_vocabulary or int64_vocabulary");
+  c.set(0, map_values(c, static_cast<int64_t>(words + numbers)).v);
+}
+
+void cast_map(Call& c) {
+  const std::string to = c.s("cast_to", "TO_FLOAT"), form = c.s("map_form", "DENSE");
+  if (to != "TO_FLOAT" && to != "TO_INT64")
+    c.unsupported(cat("cast_to '", to, "'; expected TO_FLOAT or TO_INT64"));
+  if (form != "DENSE" && form != "SPARSE") c.invalid(cat("map_form '", form, "'; expected DENSE or SPARSE"));
+  const int64_t most = c.i("max_map", 1);
+  if (most < 1) c.invalid(cat("max_map is ", most, "; expected 1 or more"));
+  const Term x = map_values(c, form == "SPARSE" ? most : -1);
+  c.set(0, x.to(to == "TO_FLOAT" ? KEEL_F32 : KEEL_I64).v);
+}
+
 #define ML "ai.onnx.ml."
 constexpr Rule kRules[] = {
     {ML "FeatureVectorizer", 1, feature_vectorizer, "inputdimensions"},
     {ML "OneHotEncoder", 1, one_hot_encoder, "cats_int64s cats_strings zeros", 0, false, false, true},
+    {ML "DictVectorizer", 1, dict_vectorizer, "int64_vocabulary string_vocabulary"},
+    {ML "CastMap", 1, cast_map, "cast_to map_form max_map"},
     {ML "ZipMap", 1, zip_map, "classlabels_int64s classlabels_strings"},
 };
 
