@@ -30,7 +30,7 @@ uint64_t Rewrite::Hash(NodeId n) {
 uint32_t Rewrite::EffectsAt(NodeId n) {
   if (!Alive(n)) return 0;
   Effects e = EffectsOf(*graph_, graph_->nodes[n]);
-  // Passes leave bodies in which a run finds sizes as they are: a copy would name other sizes alike.
+  // Passes leave bodies with new sizes as they are: a copy would name other sizes alike.
   const Node& node = graph_->nodes[n];
   const bool stays =
       e.MustRun() || (!BodiesOf(node.attrs).empty() && MakesNewSizes(*graph_->module, *node.op, node.attrs));

@@ -251,7 +251,7 @@ class Lowering : public BodySink {
     return out;
   }
 
-  // Bodies in which a run finds sizes: only parts of arrays run them (sized_bodies.h).
+  // Bodies with new sizes: only parts of arrays run them (sized_bodies.h).
   absl::StatusOr<std::vector<Value>> AddSizedBodies(Step step, const Inferred& inferred,
                                                     const std::vector<std::string>& names) {
     if (!options_.plan_body && !options_.probe)

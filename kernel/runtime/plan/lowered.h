@@ -43,9 +43,9 @@ struct PlanValue {
 
 struct Lowered;
 class Plan;
-struct PlannedBody {  // a body in which a run finds sizes, as a plan of its own (sized_bodies.h)
+struct PlannedBody {  // a body with new sizes, as a separate plan (sized_bodies.h)
   std::shared_ptr<Plan> plan;
-  uint32_t launches;  // with those of all its bodies
+  uint32_t launches;  // of the plan and all its bodies
 };
 struct Step {  // one launch
   const OpDef* op = nullptr;

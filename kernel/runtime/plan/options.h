@@ -36,7 +36,7 @@ struct PlanOptions {
   bool probe = false;                                  // collect missing impls instead of failing
   bool results_on_device = false;                      // if the device has its own memory
   bool eager = false;                                  // a run leaves its batch open for the next one
-  // For control ops with bodies in which a run finds sizes (sized_bodies.h): makes a plan of a body on
+  // For control ops with new sizes in their bodies (sized_bodies.h): makes a plan of a body on
   // `bodies`.
   absl::StatusOr<PlannedBody> (*plan_body)(const Graph& body, std::span<const TensorType> sizes,
                                            const PlanOptions& options) = nullptr;

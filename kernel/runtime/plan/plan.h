@@ -31,7 +31,7 @@ using Observer = bool (*)(void* arg, const Lowered& lowered, const Event& event)
 struct EventForwarder {
   Observer observer;  // null: none
   void* arg;
-  size_t before;  // launches of the outer plan before those of this one
+  size_t before;  // the number of its first launch in the outer plan
 };
 bool ForwardEvent(void* forwarder, const Lowered& lowered, const Event& event);
 
@@ -59,7 +59,7 @@ class Plan {
   const Lowered& lowered() const { return *lowered_; }
   const PlanOptions& options() const { return options_; }
   std::vector<const Plan*> Parts() const;  // if it is one, itself
-  uint32_t Launches() const;               // with those of all bodies
+  uint32_t Launches() const;               // of the plan and all its bodies
   bool observable() const { return options_.observe || options_.profile; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }

@@ -1,4 +1,4 @@
-// sized_bodies.h: call, cond, switch, while and scan with bodies in which a run finds sizes (trim). Such a
+// sized_bodies.h: call, cond, switch, while and scan with bodies that make new sizes (trim). Such a
 // body has no memory that is laid out before the run, so each body is a plan of its own, and the host runs it
 // once for each iteration. Operands and results are arrays, which stay on their device except for predicates,
 // counts, and the entries of a scan.

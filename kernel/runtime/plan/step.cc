@@ -18,8 +18,8 @@ absl::StatusOr<int64_t> Number(const Lowered& lowered, Dim d, std::span<const in
   return lowered.dims.Evaluate(d, symbols);
 }
 
-absl::StatusOr<keel_node::Side> ViewValue(const Lowered& lowered, uint32_t v,
-                                          std::span<const int64_t> symbols) {
+absl::StatusOr<keel_node::Side> ViewOperand(const Lowered& lowered, uint32_t v,
+                                            std::span<const int64_t> symbols) {
   keel_node::Side side;
   if (v == kNoValue) return side;
   const PlanValue& value = lowered.values[v];
@@ -53,11 +53,11 @@ absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
   node.exact_convolution = lowered.exact_convolution;
   node.memory = lowered.accelerator.get();
   for (uint32_t v : step.in) {
-    ASSIGN_OR_RETURN(keel_node::Side side, ViewValue(lowered, v, symbols));
+    ASSIGN_OR_RETURN(keel_node::Side side, ViewOperand(lowered, v, symbols));
     node.in.push_back(std::move(side));
   }
   for (uint32_t v : step.out) {
-    ASSIGN_OR_RETURN(keel_node::Side side, ViewValue(lowered, v, symbols));
+    ASSIGN_OR_RETURN(keel_node::Side side, ViewOperand(lowered, v, symbols));
     node.out.push_back(std::move(side));
   }
   node.attrs = step.attrs;

@@ -1,5 +1,5 @@
 // variable_steps.h: variable ops in plans for devices with their own memory, and of eager programs, trim, and
-// control ops with bodies in which a run finds sizes.
+// control ops with new sizes in their bodies.
 // They pass arrays on, in whichever memory these are, so nothing is copied. Only trim and control ops wait,
 // for a count or a predicate.
 //
