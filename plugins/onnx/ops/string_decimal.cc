@@ -2,8 +2,8 @@
 //
 // A float is m * 2^e. A table has each power of two as L * 10^k with an L of 45 digits, in five parts of
 // nine. The product of m and L is computed in such parts, in i64. L is exact for e from -64 to 149, which
-// includes all floats halfway between two results: these are n / 2^j with an n * 5^j of nine digits, or
-// above 1.
+// includes all floats halfway between two results: these are n / 2^j with an n * 5^j of nine digits, or below
+// 10^31.
 #include <array>
 
 #include "plugins/onnx/ops/classes.h"
@@ -12,7 +12,6 @@ namespace onnx_import {
 namespace {
 
 constexpr int64_t kPart = 1000000000, kPartDigits = 9, kParts = 5, kColumns = kParts + 1;
-constexpr int64_t kDigits = 8;
 constexpr int64_t kFractionBits = 52, kBias = 1075;  // of f64: m has 53 bits, and e is the exponent - kBias
 
 std::string text_of(const std::vector<uint64_t>& parts) {
