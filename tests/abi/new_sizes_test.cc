@@ -113,6 +113,30 @@ TEST_F(NewSizes, BodiesFindThem) {
     }
 }
 
+TEST_F(NewSizes, ResultsKeepTheirElementsWhenInputsAreWritten) {
+  const char* nodes[] = {"trim(x, 2)", "while(x){test=@more, body=@grow, carry=1}",
+                         "cond(reduce_sum(x) < 0, x){then=@cut, else=@sum}"};
+  for (const char* node : nodes) {
+    keel_module* module = Parsed(WithBodies(node));
+    keel_session* session = nullptr;
+    keel_plan* plan = nullptr;
+    Ok(keel_session_new(module, "reference", nullptr, 0, &session, &error_));
+    Ok(keel_plan_new(session, nullptr, 0, nullptr, 0, nullptr, 0, &plan, &error_));
+    const float x[] = {3, 5};  // the loop ends before its first iteration
+    keel_array *in = Array(KEEL_F32, {2}, x, sizeof x), *out = nullptr;
+    Ok(keel_plan_run(plan, &in, 1, &out, 1, &error_));
+    keel_tensor from{}, y{};
+    keel_array_tensor(in, &from), keel_array_tensor(out, &y);
+    const float before = *static_cast<const float*>(y.data);
+    std::memset(from.data, 0, sizeof x);
+    EXPECT_EQ(*static_cast<const float*>(y.data), before) << node;
+    keel_array_free(out), keel_array_free(in);
+    keel_plan_free(plan);
+    keel_session_free(session);
+    keel_module_free(module);
+  }
+}
+
 TEST_F(NewSizes, ResultsOfBodiesHaveKnownSizes) {
   const std::string text = WithBodies("call(x){body=@kept}");
   keel_module* made = nullptr;

@@ -95,6 +95,45 @@ def test_slices_with_nan_and_zeros_of_both_signs(context, device):
     np.testing.assert_array_equal(got[0], x[[4, 1, 0, 2]])
 
 
+IN_BODIES = """agraph (float[n, 3] x, int64 rounds, bool first) => (float looped, float chosen) {
+  zero = Constant <value = float {0.0}> ()
+  yes = Constant <value = bool {1}> ()
+  looped = Loop <body = round (int64 i, bool more, float sum) => (bool again, float next) {
+    again = Identity (more)
+    bound = Cast <to = 1> (i)
+    above = Greater (x, bound)
+    places = NonZero (above)
+    turned = Transpose (places)
+    found = GatherND (x, turned)
+    total = ReduceSum <keepdims = 0> (found)
+    next = Add (sum, total)
+  }> (rounds, yes, zero)
+  chosen = If <then_branch = one () => (float p) {
+    shape = Constant <value_ints = [-1]> ()
+    flat = Reshape (x, shape)
+    negative = Less (flat, zero)
+    kept = Compress (flat, negative)
+    p = ReduceSum <keepdims = 0> (kept)
+  }, else_branch = other () => (float q) {
+    values = Unique (x)
+    q = ReduceSumSquare <keepdims = 0> (values)
+  }> (first)
+}"""
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_loops_and_branches(context, device, tmp_path):
+    proto = model(IN_BODIES)
+    (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+    plan = context.import_file(tmp_path / "m.onnx").session(device).prepare()
+    oracle = ReferenceEvaluator(proto)
+    for n in (1, 2, 7, 40):
+        for rounds in (0, 1, 3):
+            inputs = [numbers(n, 3), np.array(rounds), np.array(rounds != 1)]
+            wanted = oracle.run(None, dict(zip(("x", "rounds", "first"), inputs)))
+            assert_similar(wanted, plan.run(*inputs), 1e-6, 0, f"n = {n}, rounds = {rounds}")
+
+
 @pytest.mark.parametrize("text, words", [
     ("agraph (float[n, 3] x) => (float[m, 3] y) { y = Unique <axis = 2> (x) }", "axis 2"),
     ("agraph (float x) => (float y) { y = Unique <axis = 0> (x) }", "axis 0"),

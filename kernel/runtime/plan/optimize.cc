@@ -6,6 +6,7 @@
 #include "kernel/language/graph/constant.h"
 #include "kernel/language/graph/node_effects.h"
 #include "kernel/runtime/plan/op_graph.h"
+#include "kernel/runtime/plan/place.h"
 
 namespace keel {
 namespace {
@@ -60,7 +61,7 @@ PassGraph ToPassGraph(const PlanRequest& request) {
 NodeId CallWithEffects(Rewrite& work) {
   const Graph& graph = *work.edit()->graph;
   for (NodeId n : work.Nodes())
-    if (IsTypedByGraph(*graph.nodes[n].op) && HasAnyEffect(graph, graph.nodes[n])) return n;
+    if (CallsEffects(graph, graph.nodes[n])) return n;
   return kNoValue;
 }
 

@@ -70,6 +70,9 @@ class Running {
     }
     for (size_t i = 0; i < out.size(); i++) {
       out[i] = made_[parts_.fetches[i]];
+      if (SharesFeed(*out[i].get())) {
+        ASSIGN_OR_RETURN(out[i], CopyArray(out[i]->view));
+      }
       if (parts_.results_on_device) continue;
       ASSIGN_OR_RETURN(out[i], MoveTo(out[i].get(), nullptr));
     }
@@ -86,6 +89,17 @@ class Running {
       if (part.variables)
         for (const Step& step : part.plan->lowered().steps)
           if (step.core && step.core->variable) step.core->variable->Read(&pending_);
+  }
+
+  // Whether the program may write the elements of a result: trim and loops pass operands on.
+  bool SharesFeed(const keel_array& result) const {
+    if (result.device_block()) return false;
+    const auto* const data = static_cast<const char*>(result.data());
+    return std::ranges::any_of(in_, [&](const keel_array* feed) {
+      if (feed->device_block()) return false;
+      const auto* const begin = static_cast<const char*>(feed->data());
+      return data >= begin && data < begin + feed->bytes();
+    });
   }
 
   absl::Status RunPart(const Parts::Part& part, std::span<ArrayRef> results, EventForwarder* forwarder,

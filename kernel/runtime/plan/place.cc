@@ -104,7 +104,8 @@ bool NeedsPlacing(const Graph& graph, const Placing& placing) {
 }
 
 bool CallsEffects(const Graph& graph, const Node& node) {
-  return IsTypedByGraph(*node.op) && HasAnyEffect(graph, node);
+  return IsTypedByGraph(*node.op) && HasAnyEffect(graph, node) &&
+         !MakesNewSizes(*graph.module, *node.op, node.attrs);  // runs as a plan of its own (sized_bodies.h)
 }
 
 bool NeedsHost(const Graph& graph, const std::vector<bool>& needed) {
