@@ -41,7 +41,7 @@ enum keel_trait {
 enum keel_order { KEEL_LESS = -1, KEEL_EQUAL = 0, KEEL_GREATER = 1, KEEL_UNCERTAIN = 2 }; /* over all sizes */
 enum keel_effect {                                                                        /* flags */
                    KEEL_READS = 1,    /* reads variables or random state */
-                   KEEL_MUST_RUN = 2, /* runs even if its results are unused */
+                   KEEL_MUST_RUN = 2, /* stays: it has effects, or a run finds sizes in its bodies */
                    KEEL_MAY_FAIL = 4  /* may fail depending on its data, itself or in a graph that it runs */
 };
 
