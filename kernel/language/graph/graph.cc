@@ -240,9 +240,12 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   nodes.push_back(std::move(node));
   depth = deep;
   expanded = all;
-  for (uint32_t body : BodiesOf(nodes.back().attrs)) module->graphs[body]->called = true;
+  new_sizes = new_sizes || !SizeAttr(*op).empty();
+  for (uint32_t body : BodiesOf(nodes.back().attrs)) {
+    module->graphs[body]->called = true;
+    new_sizes = new_sizes || module->graphs[body]->new_sizes;
+  }
   effects.Add(EffectsOf(*this, nodes.back()));
-  new_sizes = new_sizes || MakesNewSizes(*module, *op, nodes.back().attrs);
   return id;
 }
 
