@@ -86,16 +86,15 @@ pthread_t Run::main_thread;
 
 bool Run::begin() {
   if (phase.load(std::memory_order_relaxed) != kIdle) return false;
-  bool interrupted = false;  // before the run
   if (int64_t now = ticks(); now != looked_at) [[unlikely]] {
     looked_at = now;
-    interrupted = PyOS_InterruptOccurred();  // else it would be raised while the handler is installed
+    const bool interrupted = PyOS_InterruptOccurred();  // else it is raised while the handler is installed
     context = keel::default_context().get();
     install_handler();
+    if (interrupted) PyErr_SetInterrupt();
   }
   phase.store(kRunning, std::memory_order_relaxed);
-  interrupted |= PyOS_InterruptOccurred() != 0;
-  if (interrupted) [[unlikely]] {
+  if (PyOS_InterruptOccurred()) [[unlikely]] {  // Ctrl-C before the run
     PyErr_SetInterrupt();
     if (ours) stop_run();
   }
