@@ -6,6 +6,7 @@
 #include "kernel/language/graph/constant.h"
 #include "kernel/program/grad/graph_sink.h"
 #include "kernel/runtime/device/move.h"
+#include "kernel/runtime/plan/step.h"
 
 using namespace keel;
 
@@ -98,9 +99,7 @@ absl::StatusOr<int64_t> ReadSelector(std::string_view what, keel_array* array, b
       index ? array->dtype == DType::kI32 || array->dtype == DType::kI64 : array->dtype == DType::kBool;
   if (!fits || array->view.ndim)
     return Invalid(what, " is ", TypeText(array), ", expected ", index ? "i32[] or i64[]" : "bool[]");
-  if (array->dtype == DType::kBool) return *here->data() != 0;
-  if (array->dtype == DType::kI64) return *reinterpret_cast<int64_t*>(here->data());
-  return *reinterpret_cast<int32_t*>(here->data());
+  return IntegerOf(*here.get());
 }
 
 // cond or switch.
@@ -110,8 +109,7 @@ absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::st
   if (!selector->symbolic()) {
     ASSIGN_OR_RETURN(int64_t at, ReadSelector(index ? "the index" : "the predicate", selector, index));
     if (!index) at = at ? 0 : 1;
-    if (at < 0 || at >= static_cast<int64_t>(blocks.size()))
-      return Error(absl::StatusCode::kOutOfRange, "index ", at, " is not in [0, ", blocks.size(), ")");
+    RETURN_IF_ERROR(CheckBranch(at, blocks.size()));
     return RunNow(within, blocks[static_cast<size_t>(at)], {});
   }
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({&selector, 1}));

@@ -23,6 +23,12 @@ void DimTable::CopyFrom(const DimTable& other) {
   expressions_ = std::make_unique<Expressions>(*other.expressions_);
 }
 
+absl::StatusOr<Dim> DimTable::NewSymbol() {
+  size_t number = 0;
+  while (FindSymbol(absl::StrCat("size", number))) number++;
+  return Symbol(absl::StrCat("size", number));
+}
+
 absl::StatusOr<Dim> DimTable::Symbol(std::string_view name) {
   if (auto found = FindSymbol(name)) return *found;
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };

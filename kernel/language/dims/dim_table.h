@@ -36,6 +36,7 @@ class DimTable {
 
   // The symbol with this name, created if it is new. Names: a letter or '_', then letters, digits, '_'.
   absl::StatusOr<Dim> Symbol(std::string_view name);
+  absl::StatusOr<Dim> NewSymbol();  // size0, size1 ...: the first that is new
   std::optional<Dim> FindSymbol(std::string_view name) const;
   size_t symbol_count() const;  // symbols are numbered from 0 in order of creation
   std::string_view symbol_name(size_t index) const;

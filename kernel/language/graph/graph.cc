@@ -249,9 +249,8 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   return id;
 }
 
-bool MakesNewSizes(const Module& module, const OpDef& op, const Attrs& attrs) {
-  return !SizeAttr(op).empty() ||
-         std::ranges::any_of(BodiesOf(attrs), [&](uint32_t body) { return module.graphs[body]->new_sizes; });
+bool BodiesMakeSizes(const Module& m, const Attrs& attrs) {
+  return std::ranges::any_of(BodiesOf(attrs), [&](uint32_t body) { return m.graphs[body]->new_sizes; });
 }
 
 bool Graph::Makes(Dim size) const {

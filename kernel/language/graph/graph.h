@@ -193,9 +193,9 @@ absl::Status CheckIsolated(const Graph& body);
 bool IsBodyOfCall(const Module& m, std::string_view graph);
 // The graphs that a node calls.
 std::vector<uint32_t> BodiesOf(const Attrs&);
-// Whether a node with these attributes, or a node of its bodies, makes a size that only a run knows.
-bool MakesNewSizes(const Module& module, const OpDef& op, const Attrs& attrs);
 std::vector<uint32_t> BodiesOf(const OpDef&, const Attrs&);  // in the order of the op's attributes
+// Whether a node of the bodies makes a size that only a run knows.
+bool BodiesMakeSizes(const Module& m, const Attrs&);
 // Calls change with each graph number of the attribute.
 void ForEachBody(Attr& attr, absl::FunctionRef<void(int64_t&)> change);
 // With the effects of the graphs that the node calls.

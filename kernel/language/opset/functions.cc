@@ -178,9 +178,7 @@ absl::Status CeilDiv(Env& env, int64_t a, int64_t b, int64_t* out) {
 
 // A symbol for a size that only a run knows.
 absl::Status Fresh(Env& env, Args, Val* out) {
-  size_t number = 0;
-  while (env.dims.FindSymbol(absl::StrCat("size", number))) number++;
-  ASSIGN_OR_RETURN(Dim symbol, env.dims.Symbol(absl::StrCat("size", number)));
+  ASSIGN_OR_RETURN(Dim symbol, env.dims.NewSymbol());
   return out->Set(Val::kInt, symbol);
 }
 

@@ -115,10 +115,10 @@ std::vector<std::string_view> TraitNames(const OpDef&);  // of each bit
 bool HasBody(const OpDef&);
 bool HasEffect(const OpDef&);
 EffectKind EffectOf(const OpDef&);
-std::string_view EffectOn(const OpDef&);          // the attribute that names the variable or stream, or ""
-std::string_view VarAttr(const OpDef&);           // the attribute that names a variable, or ""
-constexpr std::string_view kNewSize = "fresh()";  // the default of such an attribute
+std::string_view EffectOn(const OpDef&);  // the attribute that names the variable or stream, or ""
+std::string_view VarAttr(const OpDef&);   // the attribute that names a variable, or ""
 std::string_view SizeAttr(const OpDef&);  // the attribute that names a size which only a run knows, or ""
+constexpr std::string_view kNewSize = "fresh()";  // the default of such an attribute
 bool MayFail(const OpDef&, DType first);  // depending on its data, if the first operand has this dtype
 bool IsClose(const OpDef&);               // results may differ between devices by rounding
 bool IsTypedByGraph(const OpDef&);        // `call`: its body determines its types

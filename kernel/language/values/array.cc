@@ -179,6 +179,12 @@ absl::StatusOr<ArrayRef> OnHost(ArrayRef array) {
   return array->borrowed()->to_host(array.get());
 }
 
+int64_t IntegerOf(const keel_array& scalar) {
+  if (scalar.dtype == DType::kBool) return *reinterpret_cast<const uint8_t*>(scalar.data()) != 0;
+  if (scalar.dtype == DType::kI32) return *reinterpret_cast<const int32_t*>(scalar.data());
+  return *reinterpret_cast<const int64_t*>(scalar.data());
+}
+
 absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape,
                                      std::unique_ptr<SymbolicValue> value) {
   keel_array* a = AllocateBorrowing();

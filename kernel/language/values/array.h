@@ -72,6 +72,8 @@ absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> s
 // A copy of an array in device memory: waits; the error of the run that computes it. Others: the array
 // itself.
 absl::StatusOr<ArrayRef> OnHost(ArrayRef array);
+// The number in a bool[], i32[] or i64[] in host memory.
+int64_t IntegerOf(const keel_array& scalar);
 // A header without elements; unknown dims are -1.
 absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape,
                                      std::unique_ptr<SymbolicValue> value);

@@ -4,8 +4,8 @@
 // How to read it: EntrySizes maps the symbols of the entry's parameters to sizes of the trace; then
 // Trace::WriteEntry.
 
-#include "absl/strings/ascii.h"
 #include "kernel/language/dims/rule.h"
+#include "kernel/language/dims/substitute.h"
 #include "kernel/program/grad/graph_sink.h"
 #include "kernel/program/trace/linker.h"
 #include "kernel/program/trace/tape.h"
@@ -96,29 +96,14 @@ class EntrySizes {
         absl::StrAppend(&out, out.empty() ? "" : ", ", from_.symbol_name(i), " is ", to_.Print(bound_[i]));
     return out;
   }
-  // Substitutes bound symbols in the text of the dim; a word before '(' is max or min.
+  // With the bound symbols in it.
   absl::StatusOr<Dim> MapDim(Dim dim, const DimTable& of) const {
-    if (!IsSymbolic(dim)) return dim;
-    std::string text = of.Print(dim), out;
-    auto part_of_name = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-    for (size_t at = 0; at < text.size();) {
-      size_t end = at;
-      while (end < text.size() && part_of_name(text[end])) end++;
-      std::string word = text.substr(at, std::max<size_t>(end - at, 1));
-      bool symbol = end > at && !absl::ascii_isdigit(static_cast<unsigned char>(word[0])) &&
-                    (end == text.size() || text[end] != '(');
-      if (symbol) {
-        std::optional<Dim> known = from_.FindSymbol(word);
-        Dim found = known ? bound_[*from_.symbol_index(*known)] : kUnbound;
-        if (found == kUnbound)
-          return Unimplemented("entry \"", request_.name, "\": no parameter determines the size ", word);
-        absl::StrAppend(&out, "(", to_.Print(found), ")");
-      } else {
-        out += word;
-      }
-      at += word.size();
-    }
-    return to_.Parse(out, true);
+    return Substitute(dim, of, to_, [&](std::string_view name) -> absl::StatusOr<Dim> {
+      std::optional<Dim> known = from_.FindSymbol(name);
+      Dim found = known ? bound_[*from_.symbol_index(*known)] : kUnbound;
+      if (found != kUnbound) return found;
+      return Unimplemented("entry \"", request_.name, "\": no parameter determines the size ", name);
+    });
   }
   // false: the rule never holds. An undecided rule is left to each run.
   absl::StatusOr<bool> Holds(const DimRule& rule) {

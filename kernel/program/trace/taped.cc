@@ -3,12 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
-
-#include "kernel/base/free_name.h"
+#include "kernel/language/dims/substitute.h"
 #include "kernel/program/trace/linker.h"
 
 namespace keel {
@@ -45,31 +41,6 @@ bool SameGraph(const Graph& a, const Graph& b, std::span<const ValueId> fed) {
     if (was.bytes != is.bytes || std::memcmp(was.data, is.data, was.bytes) != 0) return false;
   }
   return std::ranges::equal(a.nodes, b.nodes, SameNode);
-}
-
-// A new symbol for a size that a run finds.
-absl::StatusOr<std::string> NewSizeName(DimTable& dims) {
-  std::string name =
-      FreeName("size", [&](const std::string& taken) { return dims.FindSymbol(taken).has_value(); });
-  RETURN_IF_ERROR(dims.Symbol(name).status());
-  return name;
-}
-
-using Names = std::map<std::string, std::string, std::less<>>;
-
-// The expression of dims with other names, or numbers, for its symbols.
-std::string WithNames(std::string_view expression, const Names& names) {
-  auto in_name = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  std::string made;
-  for (size_t i = 0; i < expression.size();) {
-    size_t end = i;
-    while (end < expression.size() && in_name(expression[end])) end++;
-    const std::string_view word = expression.substr(i, std::max<size_t>(end - i, 1));
-    const auto name = names.find(word);
-    made += name == names.end() ? word : name->second;
-    i += word.size();
-  }
-  return made;
 }
 
 }  // namespace
@@ -128,23 +99,15 @@ absl::StatusOr<std::vector<ValueId>> Taped::Write(Graph* to, std::vector<ValueId
   RETURN_IF_ERROR(CheckResultSizes());
   const DimTable& dims = graph->module->dims;
   std::vector<int64_t> sizes(dims.symbol_count(), -1);
-  Names names;  // of symbols, in the target: a size that a run finds is another one in each copy
-  auto size = [&](Dim dim) -> absl::StatusOr<Dim> {
-    if (!IsSymbolic(dim)) return dim;
-    std::vector<size_t> used;
-    dims.Symbols(dim, &used);
-    if (std::ranges::all_of(used, [&](size_t s) { return sizes[s] >= 0; })) return dims.Evaluate(dim, sizes);
-    for (size_t symbol : used) {
-      std::string& name = names[std::string(dims.symbol_name(symbol))];
-      if (!name.empty()) continue;
-      if (sizes[symbol] >= 0) {
-        name = absl::StrCat(sizes[symbol]);
-      } else {
-        ASSIGN_OR_RETURN(name, NewSizeName(to->module->dims));
-      }
-    }
-    return to->module->dims.Parse(WithNames(dims.Print(dim), names));
+  HashMap<size_t, Dim> born;  // by symbol: a size that a run finds is another one in each copy
+  auto known_or_new = [&](std::string_view name) -> absl::StatusOr<Dim> {
+    const size_t symbol = *dims.symbol_index(*dims.FindSymbol(name));
+    if (sizes[symbol] >= 0) return sizes[symbol];
+    if (auto found = born.find(symbol); found != born.end()) return found->second;
+    ASSIGN_OR_RETURN(const Dim made, to->module->dims.NewSymbol());
+    return born[symbol] = made;
   };
+  auto size = [&](Dim dim) { return Substitute(dim, dims, to->module->dims, known_or_new); };
   Linker linker(*to->module, *graph->module, {size, {}, true});
   LinkedCopy copy(linker, *graph, *to, nullptr);
   for (size_t i = 0; i < feeds.size(); i++) {

@@ -31,9 +31,7 @@ uint32_t Rewrite::EffectsAt(NodeId n) {
   if (!Alive(n)) return 0;
   Effects e = EffectsOf(*graph_, graph_->nodes[n]);
   // Passes leave bodies with new sizes as they are: a copy would name other sizes alike.
-  const Node& node = graph_->nodes[n];
-  const bool stays =
-      e.MustRun() || (!BodiesOf(node.attrs).empty() && MakesNewSizes(*graph_->module, *node.op, node.attrs));
+  const bool stays = e.MustRun() || BodiesMakeSizes(*graph_->module, graph_->nodes[n].attrs);
   uint32_t reads = e.rng || !e.reads.empty() ? KEEL_READS : 0, runs = stays ? KEEL_MUST_RUN : 0;
   return reads | runs | (e.fails ? uint32_t{KEEL_MAY_FAIL} : 0);
 }

@@ -104,7 +104,6 @@ absl::StatusOr<Inferred> Rewrite::InferNode(NodeId n) {
   return inferred;
 }
 
-// Dims are numbers throughout, as for an impl, or handles in attributes.
 keel_node::Side ViewType(const TensorType& type) {
   keel_node::Side out;
   out.dtype = type.dtype;
@@ -120,6 +119,7 @@ keel_node::Side ViewValue(const Graph& graph, ValueId v, bool known) {
   return out;
 }
 
+// Dims are numbers throughout, as for an impl, or handles in attributes.
 absl::StatusOr<keel_node> Rewrite::View(NodeId n, bool numbers) {
   const Node& node = graph_->nodes[n];
   DimMap number = [](Dim d) -> absl::StatusOr<Dim> { return IsSymbolic(d) ? -1 : d; };

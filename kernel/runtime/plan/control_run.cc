@@ -76,9 +76,7 @@ class Branches : public ControlBase {
   keel_rc Run(const keel_call& call) override {
     int64_t index = 0;
     if (keel_rc rc = Index(*call.in[0], &index); rc != KEEL_OK) return rc;
-    if (index < 0 || index >= static_cast<int64_t>(frames_.size()))
-      return Fail(
-          Error(absl::StatusCode::kOutOfRange, "index ", index, " is not in [0, ", frames_.size(), ")"));
+    if (absl::Status status = CheckBranch(index, frames_.size()); !status.ok()) return Fail(status);
     Frame& frame = *frames_[static_cast<size_t>(index)];
     for (uint32_t i = 1; i < call.n_in; i++) frame.SetFeed(i - 1, call.in[i]->data);
     for (uint32_t i = 0; i < call.n_out; i++) frame.SetOutput(i, call.out[i]->data);
@@ -241,9 +239,7 @@ class Scan : public Loop {
   // Reads the number of iterations and clears the stacked results of the remaining entries.
   keel_rc Count(const keel_call& call, int64_t* count) {
     if (keel_rc rc = Read(call.in[call.n_in - 1]->data, count, sizeof *count); rc != KEEL_OK) return rc;
-    if (*count < 0 || *count > bound_.length)
-      return Fail(
-          Error(absl::StatusCode::kOutOfRange, "count ", *count, " is not in [0, ", bound_.length, "]"));
+    if (absl::Status status = CheckCount(*count, bound_.length); !status.ok()) return Fail(status);
     for (const Stacked& y : stacked_) {
       auto from = static_cast<uint64_t>(*count) * y.bytes,
            end = static_cast<uint64_t>(bound_.length) * y.bytes;

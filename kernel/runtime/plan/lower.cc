@@ -160,8 +160,7 @@ class Lowering : public BodySink {
     step.in = std::move(in);
     step.attrs = std::move(inferred.attrs);
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
-    if (!HasNewSize(op) && MakesNewSizes(*graph_->module, op, step.attrs) &&
-        (options_.bodies || !options_.observe))
+    if (BodiesMakeSizes(*graph_->module, step.attrs) && (options_.bodies || !options_.observe))
       return AddSizedBodies(std::move(step), inferred, names);
     if (IsControl(op)) return AddControl(std::move(step), inferred, names);
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
@@ -243,12 +242,7 @@ class Lowering : public BodySink {
       for (const auto& [node, what] : lowered->lacking) out_.lacking[node_].insert(what.begin(), what.end());
       step.bodies.push_back(std::move(lowered));
     }
-    step.impl = CoreImpl();
-    step.needs_dims = true;
-    step.out = AddResults(inferred, names);
-    std::vector<Value> out = step.out;
-    out_.steps.push_back(std::move(step));
-    return out;
+    return AddWithBodies(std::move(step), inferred, names);
   }
 
   // Bodies with new sizes: only parts of arrays run them (sized_bodies.h).
@@ -261,6 +255,11 @@ class Lowering : public BodySink {
       ASSIGN_OR_RETURN(step.plans.emplace_back(),
                        options_.plan_body(*graph_->module->graphs[number], sized_, options_));
     }
+    return AddWithBodies(std::move(step), inferred, names);
+  }
+
+  std::vector<Value> AddWithBodies(Step step, const Inferred& inferred,
+                                   const std::vector<std::string>& names) {
     step.impl = CoreImpl();
     step.needs_dims = true;
     step.out = AddResults(inferred, names);

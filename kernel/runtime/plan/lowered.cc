@@ -16,10 +16,10 @@ uint32_t NumberSteps(Lowered* lowered, uint32_t first) {
 
 uint32_t CountSteps(const Lowered& lowered) {
   auto count = static_cast<uint32_t>(lowered.steps.size());
-  for (const Step& step : lowered.steps)
+  for (const Step& step : lowered.steps) {
     for (const auto& body : step.bodies) count += CountSteps(*body);
-  for (const Step& step : lowered.steps)
     for (const PlannedBody& body : step.plans) count += body.launches;
+  }
   return count;
 }
 

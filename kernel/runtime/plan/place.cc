@@ -93,7 +93,8 @@ PlacedNode PlaceOnHost(NodeId node, const OpDef& op, const PlanOptions& options)
 
 bool HasNewSizes(const Graph& graph, const std::vector<bool>& needed) {
   for (size_t n = 0; graph.new_sizes && n < needed.size(); n++)
-    if (needed[n] && MakesNewSizes(*graph.module, *graph.nodes[n].op, graph.nodes[n].attrs)) return true;
+    if (needed[n] && (HasNewSize(*graph.nodes[n].op) || BodiesMakeSizes(*graph.module, graph.nodes[n].attrs)))
+      return true;
   return false;
 }
 
@@ -105,7 +106,7 @@ bool NeedsPlacing(const Graph& graph, const Placing& placing) {
 
 bool CallsEffects(const Graph& graph, const Node& node) {
   return IsTypedByGraph(*node.op) && HasAnyEffect(graph, node) &&
-         !MakesNewSizes(*graph.module, *node.op, node.attrs);  // runs as a plan of its own (sized_bodies.h)
+         !BodiesMakeSizes(*graph.module, node.attrs);  // runs as a plan of its own (sized_bodies.h)
 }
 
 bool NeedsHost(const Graph& graph, const std::vector<bool>& needed) {
@@ -159,9 +160,9 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const PlanRequest& request, const 
         break;
       }
     if (IsCore(*node.op) && !p.device->host_memory()) p = PlaceOnHost(n, *node.op, options);
-    if (MakesNewSizes(*graph.module, *node.op, node.attrs))
-      p = {n, &options.core->variables,
-           HasNewSize(*node.op) ? "its size is known in a run only" : "a run finds sizes in its bodies"};
+    if (HasNewSize(*node.op)) p = {n, &options.core->variables, "its size is known in a run only"};
+    if (BodiesMakeSizes(*graph.module, node.attrs))
+      p = {n, &options.core->variables, "a run finds sizes in its bodies"};
     placed.push_back(std::move(p));
   }
   std::map<Device*, LackingOps> known;

@@ -12,17 +12,6 @@ namespace {
 
 using Arrays = std::vector<ArrayRef>;
 
-int64_t IntegerIn(const keel_array* host) {
-  switch (host->bytes()) {
-    case 1:
-      return *reinterpret_cast<const uint8_t*>(host->data());
-    case 4:
-      return *reinterpret_cast<const int32_t*>(host->data());
-    default:
-      return *reinterpret_cast<const int64_t*>(host->data());
-  }
-}
-
 // One step in one run. The inputs of a loop's bodies are `state`: carried values, then all others.
 class Bodies {
  public:
@@ -33,9 +22,7 @@ class Bodies {
   absl::StatusOr<Arrays> Branch() {
     ASSIGN_OR_RETURN(int64_t index, Scalar(run_.in[0]));
     if (run_.in[0]->dtype == DType::kBool) index = index ? 0 : 1;  // the first body is the branch for true
-    if (index < 0 || index >= static_cast<int64_t>(step_.plans.size()))
-      return Error(absl::StatusCode::kOutOfRange, "index ", index, " is not in [0, ", step_.plans.size(),
-                   ")");
+    RETURN_IF_ERROR(CheckBranch(index, step_.plans.size()));
     return RunBody(static_cast<size_t>(index), {run_.in.begin() + 1, run_.in.end()});
   }
 
@@ -53,7 +40,7 @@ class Bodies {
   }
 
   absl::StatusOr<Arrays> Scan() {
-    ASSIGN_OR_RETURN(const int64_t length, Length());
+    ASSIGN_OR_RETURN(const int64_t length, SizeOf(IntAttr(step_.attrs, "length")));
     ASSIGN_OR_RETURN(const int64_t count, Count(length));
     Arrays state(run_.in.begin(), run_.in.end() - static_cast<ptrdiff_t>(layout_.trailing));
     Arrays sliced(state.begin() + static_cast<ptrdiff_t>(layout_.first_sliced), state.end());
@@ -61,8 +48,9 @@ class Bodies {
       ASSIGN_OR_RETURN(x, RowMajor(x));
     }
     ASSIGN_OR_RETURN(Arrays stacked, NewStacks());
+    const bool reverse = IntAttr(step_.attrs, "reverse");
     for (int64_t i = 0; i < count; i++) {
-      const int64_t at = IntAttr(step_.attrs, "reverse") ? count - 1 - i : i;
+      const int64_t at = reverse ? count - 1 - i : i;
       for (size_t k = 0; k < sliced.size(); k++) {
         ASSIGN_OR_RETURN(state[layout_.first_sliced + k], Entry(*sliced[k].get(), at));
       }
@@ -114,18 +102,15 @@ class Bodies {
   }
   static absl::StatusOr<int64_t> Scalar(ArrayRef x) {
     ASSIGN_OR_RETURN(ArrayRef host, OnHost(std::move(x)));
-    return IntegerIn(host.get());
+    return IntegerOf(*host.get());
   }
 
-  absl::StatusOr<int64_t> Length() const {
-    const Dim length = IntAttr(step_.attrs, "length");
-    return IsSymbolic(length) ? run_.lowered.dims.Evaluate(length, run_.symbols) : length;
-  }
+  absl::StatusOr<int64_t> SizeOf(Dim d) const { return run_.lowered.dims.Evaluate(d, run_.symbols); }
   absl::StatusOr<int64_t> Count(int64_t length) const {
     if (!layout_.trailing) return length;
     ASSIGN_OR_RETURN(const int64_t count, Scalar(run_.in.back()));
-    if (count >= 0 && count <= length) return count;
-    return Error(absl::StatusCode::kOutOfRange, "count ", count, " is not in [0, ", length, "]");
+    RETURN_IF_ERROR(CheckCount(count, length));
+    return count;
   }
 
   // Entries of iterations that do not take place are 0.
@@ -135,9 +120,7 @@ class Bodies {
       const TensorType& type = run_.lowered.values[step_.out[k]].type;
       std::vector<int64_t> shape;
       for (Dim d : type.dims) {
-        shape.push_back(d);
-        if (!IsSymbolic(d)) continue;
-        ASSIGN_OR_RETURN(shape.back(), run_.lowered.dims.Evaluate(d, run_.symbols));
+        ASSIGN_OR_RETURN(shape.emplace_back(), SizeOf(d));
       }
       ASSIGN_OR_RETURN(made.emplace_back(), NewArray(type.dtype, shape, false));
       if (const uint64_t bytes = made.back()->bytes()) std::memset(made.back()->data(), 0, bytes);

@@ -147,6 +147,16 @@ absl::Status NameDevice(const Lowered& lowered, const absl::Status& status) {
   return Annotate(named, kErrorHint, "run on another device, or name one as fallback");
 }
 
+absl::Status CheckBranch(int64_t index, size_t branches) {
+  if (index >= 0 && index < static_cast<int64_t>(branches)) return absl::OkStatus();
+  return Error(absl::StatusCode::kOutOfRange, "index ", index, " is not in [0, ", branches, ")");
+}
+
+absl::Status CheckCount(int64_t count, int64_t most) {
+  if (count >= 0 && count <= most) return absl::OkStatus();
+  return Error(absl::StatusCode::kOutOfRange, "count ", count, " is not in [0, ", most, "]");
+}
+
 absl::Status Stopped(const std::string& after, uint32_t timeout_ms) {
   if (timeout_ms)
     return Annotate(Error(absl::StatusCode::kCancelled, "stopped after \"", after, "\": the time limit is ",

@@ -29,6 +29,10 @@ absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step);
 // Adds the name of the device if it has its own memory; for host devices the plugin's name is sufficient.
 absl::Status NameDevice(const Lowered& lowered, const absl::Status& status);
 
+// Fails for a branch that does not exist, or for more elements or iterations than there can be.
+absl::Status CheckBranch(int64_t index, size_t branches);
+absl::Status CheckCount(int64_t count, int64_t most);
+
 // The error of a run stopped after the step `after`: cancelled, or by its time limit if timeout_ms > 0.
 absl::Status Stopped(const std::string& after, uint32_t timeout_ms = 0);
 absl::Status Stopped(const std::string& after, const PlanOptions& options);

@@ -19,11 +19,6 @@ absl::StatusOr<std::shared_ptr<Plan>> MakeSum(Device* device, std::shared_ptr<Ca
   return Plan::Make(sum.On(device), options);
 }
 
-int64_t IntegerOf(const keel_array* scalar) {
-  if (scalar->dtype == DType::kI32) return *reinterpret_cast<const int32_t*>(scalar->data());
-  return *reinterpret_cast<const int64_t*>(scalar->data());
-}
-
 // The steps of one part in one run.
 class Steps {
  public:
@@ -54,10 +49,9 @@ class Steps {
     ASSIGN_OR_RETURN(ArrayRef x, Operand(step.in[0], false));
     ASSIGN_OR_RETURN(ArrayRef count, Operand(step.in[1], false));
     ASSIGN_OR_RETURN(count, OnHost(std::move(count)));
-    const int64_t number = IntegerOf(count.get());
+    const int64_t number = IntegerOf(*count.get());
     const Dim want = lowered_.values[step.out[0]].type.dims[0];
-    if (number < 0 || number > x->dims[0])
-      return Error(absl::StatusCode::kOutOfRange, "count ", number, " is not in [0, ", x->dims[0], "]");
+    RETURN_IF_ERROR(CheckCount(number, x->dims[0]));
     if (!IsSymbolic(want) && number != want)
       return Error(absl::StatusCode::kOutOfRange, "count is ", number, ", but the attribute size is ", want);
     return ShareFirst(x.get(), number);
