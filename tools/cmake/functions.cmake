@@ -1,5 +1,7 @@
 # The functions that the folders' CMakeLists.txt call:
-#   keel_add_plugin(NAME SOURCES file... [LIBS target...])  one plugin: lib/keel/plugins/keel-NAME.so
+#   keel_add_plugin(NAME SOURCES file... [LIBS target...] [DEVICE_FILES path...])  one plugin: lib/keel/plugins/keel-NAME.so.
+#     Where none of DEVICE_FILES exists, tools/demo does not build it
+#   keel_skip(TEXT)  says what is not built and why; tools/demo repeats it
 #   keel_add_rules(FILE.rules...)                           files of rules: lib/keel/plugins/keel-FILE.rules
 #   keel_add_test(NAME [TOGETHER] SOURCES file... [LIBS target...] [HEADERS header...] [THREADED file...])  one GoogleTest program, run by ctest
 #   keel_run_test(TEST PROGRAM [argument...])               the same program once more
@@ -10,14 +12,20 @@ set(KEEL_PLUGIN_OUTPUT "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/keel/plugins")
 set(KEEL_PLUGIN_INSTALL "${CMAKE_INSTALL_LIBDIR}/keel/plugins") # where libkeel looks for them
 
 add_custom_target(keel_plugins) # all of them
+add_custom_target(keel_plugins_here) # without those whose device this machine cannot have
 add_custom_target(keel_tests) # all C++ tests, and the plugins that they load
 add_dependencies(keel_tests keel_plugins)
 
+function(keel_skip text)
+  message(STATUS "${text}")
+  set_property(GLOBAL APPEND PROPERTY KEEL_NOT_HERE "${text}")
+endfunction()
+
 # A plugin links no library of Keel and exports keel_plugin_v0 only; it includes only abi/ and headers of the SDK.
 function(keel_add_plugin name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;DEVICE_FILES")
   if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "keel_add_plugin(${name}): write keel_add_plugin(NAME SOURCES file... [LIBS target...])")
+    message(FATAL_ERROR "keel_add_plugin(${name}): write keel_add_plugin(NAME SOURCES file... [LIBS target...] [DEVICE_FILES path...])")
   endif()
   add_library(keel-${name} MODULE ${arg_SOURCES})
   target_link_libraries(keel-${name} PRIVATE keel::abi ${arg_LIBS})
@@ -33,6 +41,18 @@ function(keel_add_plugin name)
   set_target_properties(keel-${name} PROPERTIES PREFIX "" INSTALL_RPATH "$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY "${KEEL_PLUGIN_OUTPUT}")
   add_dependencies(keel_plugins keel-${name})
+  set(found "")
+  foreach(path IN LISTS arg_DEVICE_FILES)
+    if(EXISTS "${path}")
+      list(APPEND found "${path}")
+    endif()
+  endforeach()
+  if(found OR NOT arg_DEVICE_FILES)
+    add_dependencies(keel_plugins_here keel-${name})
+  else()
+    list(JOIN arg_DEVICE_FILES " or " files)
+    set_property(GLOBAL APPEND PROPERTY KEEL_NOT_HERE "keel-${name} is not built by tools/demo: no device for it is on this machine (no ${files})")
+  endif()
   install(TARGETS keel-${name} LIBRARY DESTINATION "${KEEL_PLUGIN_INSTALL}" COMPONENT plugins)
 endfunction()
 
@@ -44,6 +64,7 @@ function(keel_add_rules)
       COMMAND "${CMAKE_COMMAND}" -E copy "${CMAKE_CURRENT_SOURCE_DIR}/${file}" "${copy}")
     add_custom_target(keel-${file} ALL DEPENDS "${copy}")
     add_dependencies(keel_plugins keel-${file})
+    add_dependencies(keel_plugins_here keel-${file})
     install(FILES "${copy}" DESTINATION "${KEEL_PLUGIN_INSTALL}" COMPONENT plugins)
   endforeach()
 endfunction()
