@@ -209,7 +209,8 @@ keel_rc RunOwn(const keel_call* call) {
   if (packed == nullptr) {
     char* to = static_cast<char*>(call->scratch) + w.LeftBytes();
     ParallelFor(call, s.b_matrices * panels, s.k * w.op->panel / 4, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; p++) w.PackOne(In<char>(call, 1), p, to);
+      for (int64_t p = begin; p < end; p++)
+        if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), p, to);
     });
     packed = to;
   }
