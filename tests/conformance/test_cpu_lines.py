@@ -1,11 +1,12 @@
-"""Reductions of lines, short ones several at a time: against NumPy in f64, with NaN and infinities, for each class of processor; the
-same bits for any number of threads and lines."""
+"""Reductions of lines, short ones several at a time, and of short columns: against NumPy in f64, with NaN and infinities, for each class
+of processor; the same bits for any number of threads and lines. Indices of the best elements are exact."""
 import keel_abi
 import numpy as np
 from test_cpu_isa import call_in_each_class
 
 LENGTHS = [1, 2, 15, 16, 17, 31, 32, 33, 49, 64, 200, 1023, 1024, 1025, 2048, 5000]
 ORACLES = {"reduce_sum": np.sum, "reduce_mean": np.mean, "reduce_max": np.max, "reduce_min": np.min}
+ALL = {**ORACLES, "reduce_prod": np.prod}
 
 
 def check_lines():
@@ -14,8 +15,9 @@ def check_lines():
     for dtype in (np.float32, np.float64):
         for n in LENGTHS:
             for lines in (0, 1, 3, 16, 37):
-                x = random.standard_normal((lines, n)).astype(dtype)
-                for op, oracle in ORACLES.items():
+                normal = random.standard_normal((lines, n)).astype(dtype)
+                for op, oracle in ALL.items():
+                    x = np.exp2(np.round(normal)) * np.sign(normal) if op == "reduce_prod" and n <= 200 else normal
                     got = [np.array(c.apply("cpu", op, x, axes=[1])) for c in contexts]
                     np.testing.assert_allclose(got[0], oracle(x.astype(np.float64), axis=1), rtol=1e-6, atol=5e-7 * n**0.5, err_msg=f"{op} {x.shape}")
                     alone = [np.array(contexts[0].apply("cpu", op, row[None], axes=[1]))[0] for row in x]
@@ -39,6 +41,38 @@ def check_special():
                 x = np.full((18, n), value, dtype)
                 for op in ("reduce_max", "reduce_min"):
                     np.testing.assert_array_equal(np.array(context.apply("cpu", op, x, axes=[1])), x[:, 0])
+
+
+def check_columns():
+    contexts = [keel_abi.Context(threads=n) for n in (1, 3)]
+    random = np.random.default_rng(8)
+    for shape in ((3, 100, 64), (2, 31, 128), (1, 16, 64), (2, 40, 63), (2, 33, 65), (3, 64, 192), (40, 500, 64)):
+        x = random.standard_normal(shape).astype(np.float32)
+        for op, oracle in ORACLES.items():
+            got = [np.array(c.apply("cpu", op, x, axes=[1])) for c in contexts]
+            np.testing.assert_allclose(got[0], oracle(x.astype(np.float64), axis=1), rtol=1e-6, atol=1e-5, err_msg=f"{op} {shape}")
+            np.testing.assert_array_equal(*got)
+
+
+def check_indices():
+    context = keel_abi.Context(threads=1)
+    for n in (32, 4096, 4097, 9000, 12289):
+        for places in ([0], [n - 1], [n // 2, n // 2 + 1], [3, n - 1], [n // 3, n // 2, n - 2]):
+            for best in (2, np.inf, np.nan):
+                x = np.full((2, n), 1, np.float32)
+                x[1, places] = best
+                for op, sign in (("arg_max", 1), ("arg_min", -1)):
+                    for last in (False, True):
+                        got = context.apply("cpu", op, sign * x, axis=1, last=last)
+                        np.testing.assert_array_equal(got, [(n - 1) * last, places[-last]], err_msg=f"{op} {n} {places} {best} {last}")
+
+
+def test_columns_in_each_class():
+    call_in_each_class("test_cpu_lines", "check_columns")
+
+
+def test_indices_in_each_class():
+    call_in_each_class("test_cpu_lines", "check_indices")
 
 
 def test_lines_in_each_class():

@@ -47,20 +47,24 @@ int64_t IndexOf(const T* p, int64_t n, T value, bool last) {
   }
   return -1;
 }
-// The same for a line of any length: finds the maximum, then its index; both check for cancellation.
-template <class T>
+// The index of the best element of a line: the best element of each block, then its index in the best block,
+// so that a line is read from memory once.
+template <bool kMax, class T>
 int64_t Find(const keel_call* call, const ReduceOp& best, const T* p, int64_t n, bool last) {
-  alignas(kAccumulatorSize) char acc[kAccumulatorSize];
-  T value;
-  best.start(acc, 1);
-  ReduceRow(call, best, reinterpret_cast<const char*>(p), n, acc);
-  best.finish(acc, 1, n, &value);
-  for (int64_t i = 0, pieces = Pieces(n); i < pieces && !Cancelled(call); i++) {
-    const int64_t first = (last ? pieces - 1 - i : i) * kPiece;
-    if (const int64_t at = IndexOf(p + first, std::min(kPiece, n - first), value, last); at >= 0)
-      return first + at;
+  constexpr int64_t kBlock = 4 * kReduceTile;
+  T found{};
+  int64_t first = -1;
+  for (int64_t i = 0; i < n && !Cancelled(call); i += kBlock) {
+    alignas(kAccumulatorSize) char acc[kAccumulatorSize];
+    T now;
+    best.start(acc, 1);
+    best.row(p + i, std::min(kBlock, n - i), acc);
+    best.finish(acc, 1, n, &now);
+    const bool better =
+        last ? !Before<kMax>(Widen(found), Widen(now)) : Before<kMax>(Widen(now), Widen(found));
+    if (first < 0 || better) first = i, found = now;
   }
-  return 0;
+  return first < 0 ? 0 : first + IndexOf(p + first, std::min(kBlock, n - first), found, last);
 }
 template <bool kMax, class T>
 keel_rc RunArg(const keel_call* call) {
@@ -75,7 +79,7 @@ keel_rc RunArg(const keel_call* call) {
     for (int64_t line = begin; line < end; line++) {
       const T* p = x + lines.First(line);
       if (lines.inner == 1 && lines.n >= 32) {
-        y[line] = Find(call, *s.best, p, lines.n, s.last);
+        y[line] = Find<kMax>(call, *s.best, p, lines.n, s.last);
         continue;
       }
       auto found = Widen(p[0]);

@@ -38,7 +38,4 @@ struct ReduceTable {
 const ReduceTable& Reductions();
 const ReduceOp* FindReduction(const char* op, keel_dt);  // null: none
 
-// Like `row`, but checks for cancellation between pieces; the bits are the same.
-void ReduceRow(const keel_call* call, const ReduceOp& op, const char* x, int64_t n, void* acc);
-
 }  // namespace keel_cpu

@@ -74,12 +74,6 @@ ReduceShape ShapeOfReduction(const int64_t* dims, int ndim, const Dims& axes) {
   return s;
 }
 
-void ReduceRow(const keel_call* call, const ReduceOp& op, const char* x, int64_t n, void* acc) {
-  if (Pieces(n) == 1) return op.row(x, n, acc);
-  for (int64_t i = 0; i < n && !Cancelled(call); i += kPiece)
-    op.row(x + i * op.size, std::min(kPiece, n - i), acc);
-}
-
 keel_rc KeepColumnSums(int64_t rows, int64_t columns, keel_launch* launch) {
   ReduceShape s;
   AppendDim<1>(&s.reduced, rows, {columns});
