@@ -9,7 +9,7 @@ namespace keel_cpu {
 struct DepthwiseShape {
   int64_t height, width, out_height, out_width;
   int64_t window[2], stride[2], dil[2], lo[2];
-  int64_t padded_height, pitch;  // of the copy of the image within its padding
+  int64_t padded_height, pitch;  // of the copy of the image within its padding; pitch is even
 
   int64_t Work() const { return padded_height * pitch + 64; }  // numbers
 };

@@ -43,6 +43,7 @@ DepthwiseShape ShapeOf(const Window& w) {
     const int64_t seen = (w.out[d] - 1) * w.stride[d] + w.Reach(d);
     (d == 0 ? s.padded_height : s.pitch) = std::max(seen, w.lo[d] + w.image[d]);
   }
+  s.pitch += s.pitch % 2;
   return s;
 }
 
