@@ -6,6 +6,7 @@
 
 #include "plugins/cpu/elementwise/broadcast.h"
 #include "plugins/cpu/parallel/parallel.h"
+#include "plugins/cpu/shape/fill_loops.h"
 #include "plugins/cpu/shape/index.h"
 #include "plugins/cpu/shape/transpose.h"
 
@@ -21,16 +22,29 @@ void Steps(const keel_tensor& t, int64_t* steps) {
   }
 }
 
+// Four elements are loaded before they are stored: the compiler cannot exclude that y overlaps x.
+template <class T>
+void CopyEvery(const T* x, int64_t step, T* y, int64_t n) {
+  if (step == 2) {  // vectorised
+    for (int64_t i = 0; i < n; i++) y[i] = x[2 * i];
+    return;
+  }
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4, x += 4 * step) {
+    const T some[] = {x[0], x[step], x[2 * step], x[3 * step]};
+    for (int k = 0; k < 4; k++) y[i + k] = some[k];
+  }
+  for (; i < n; i++, x += step) y[i] = *x;
+}
+
 template <class T>
 void CopyRow(const T* x, int64_t sx, T* y, int64_t sy, int64_t n) {
   if (sx == 1 && sy == 1) {
     std::copy(x, x + n, y);
   } else if (sx == 0 && sy == 1) {
-    std::fill(y, y + n, *x);
+    FillRow(y, n, *x);
   } else if (sy == 1) {
-    WithUsual<2>(sx, [&](auto step) {
-      for (int64_t i = 0; i < n; i++) y[i] = x[i * step];
-    });
+    CopyEvery(x, sx, y, n);
   } else {
     for (int64_t i = 0; i < n; i++) y[i * sy] = x[i * sx];
   }
