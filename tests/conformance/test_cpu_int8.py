@@ -54,6 +54,39 @@ def test_products(signs, left, right, zeros, constants):
     assert "blocked loops of 8-bit integers" in impls or zeros == "elements" or got.size == 0
 
 
+TRAINED = [((1, 768), (768, 70)), ((13, 64), (64, 32)), ((2, 3, 17, 19), (1, 3, 19, 23)), ((7, 511), (511, 96)), ((5, 2048), (2048, 40))]
+
+
+def trained(rng, kind, dtype, shape):
+    """Weights of which all or most pairs along k are small, at least around their mean."""
+    limits = np.iinfo(dtype)
+    centre = (limits.min + limits.max + 1) // 2
+    if kind == "one side":
+        return rng.integers(0, 127, shape).astype(dtype)
+    if kind == "far side":
+        return (rng.integers(0, 127, shape) + limits.max - 126).astype(dtype)
+    b = np.clip(np.rint(rng.normal(0, {"small": 12, "medium": 30}.get(kind, 8), shape)), -128, 127)
+    if kind == "outliers":
+        b[::61] = 127
+        b[5::61, ::3] = -128
+        b[4::61, ::3] = rng.integers(-128, 128)
+    return (b + centre).astype(dtype)
+
+
+@pytest.mark.parametrize("extreme", [False, True])
+@pytest.mark.parametrize("kind", ["small", "medium", "outliers", "one side", "far side"])
+@pytest.mark.parametrize("zeros", ["none", "b", "rows and columns"])
+@pytest.mark.parametrize("left, right", TRAINED)
+@pytest.mark.parametrize("signs", SIGNS, ids=lambda s: " by ".join(np.dtype(t).name for t in s))
+def test_trained_weights(signs, left, right, zeros, kind, extreme):
+    """Kernels that add pairs of products to 16-bit integers must not saturate."""
+    rng = np.random.default_rng(9)
+    a = np.full(left, np.iinfo(signs[0]).max, signs[0]) if extreme else drawn(rng, signs[0], left)
+    b = trained(rng, kind, signs[1], right)
+    za, zb = zero_points(rng, zeros, a, b)
+    assert np.array_equal(product(a, b, za, zb, True)[0], wanted(a, b, za, zb))
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_sums_wrap(threads):
     a, b = np.full((3, 70000), 255, np.uint8), np.full((70000, 40), -128, np.int8)

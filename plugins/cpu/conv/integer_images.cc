@@ -135,7 +135,7 @@ void RunPart(const keel_call* call, const Images& m, int64_t unit, const Workspa
   for (int64_t p = begin; p < end; p++) {
     const Int8Ends ends = {&m.zero, nullptr, 0, nullptr, weight_sums + p * m.Panel()};
     const auto panel = static_cast<uint64_t>(g * m.Panels() + p) * m.PanelBytes();
-    m.product->multiply(own.cells.get(), own.row, m.panels + panel, m.Pairs(), n,
+    m.product->multiply(own.cells.get(), own.row, {m.panels + panel, m.Pairs(), 0}, n,
                         std::min(m.Panel(), of - p * m.Panel()), ends, sums + (p - begin) * m.Panel(),
                         own.columns);
   }

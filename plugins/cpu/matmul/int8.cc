@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "plugins/cpu/matmul/int8_pairs.h"
 #include "plugins/cpu/matmul/matmul.h"
 #include "plugins/cpu/onednn/onednn.h"
 
@@ -17,7 +18,8 @@ constexpr int64_t kBlock = 48;  // rows that are multiplied by a panel before th
 // Columns of all matrices of b as multiply takes them.
 struct Columns {
   const char* panels;
-  const int32_t* sums;  // of each column
+  const int32_t *sums, *zeros;  // of each column
+  bool any_zero = false;
 };
 
 struct Int8Matmul {
@@ -26,15 +28,20 @@ struct Int8Matmul {
   bool a_signed = false, b_signed = false;
   int a_zero = -1, b_zero = -1;  // operands; -1: none
   bool zero_per_row = false, zero_per_column = false;
-  int64_t a_rows = 0;  // of all matrices of a
-  Bytes panels, sums;  // of a constant b
+  int64_t a_rows = 0;      // of all matrices of a
+  int32_t b_shift = 0;     // is added to the elements of b
+  int64_t extra = 0;       // int8_pairs.h
+  Bytes panels, sums;      // of a constant b
+  Bytes b_zeros;           // constant, as b is; `sums` are less these
+  bool any_b_zero = true;  // of the constant ones
   Int8Result result;
 
   int64_t AShift() const { return kernel->bytes && a_signed ? 128 : 0; }
-  int64_t BShift() const { return kernel->bytes && !b_signed ? -128 : 0; }
   int64_t Groups() const { return (s.k + kernel->group - 1) / kernel->group; }
   int64_t Panels() const { return (s.n + kernel->panel - 1) / kernel->panel; }
-  int64_t PanelBytes() const { return Groups() * kernel->panel * 4; }
+  int64_t PanelBytes() const {
+    return Groups() * kernel->panel * 4 + kernel->panel / kPairColumns * ExtraGroups::Bytes(extra);
+  }
   bool AsIs() const {
     return kernel->bytes && !a_signed && s.k % kernel->group == 0;
   }  // a needs no conversion
@@ -59,19 +66,26 @@ struct Layout {
 
 void PackPanel(const Int8Matmul& w, const char* b, int64_t p, char* panels, int32_t* sums) {
   const int64_t matrix = p / w.Panels(), first = p % w.Panels() * w.kernel->panel;
-  w.kernel->pack(b + matrix * w.s.k * w.s.n, w.b_signed, w.s.k, w.s.n, first, panels + p * w.PanelBytes(),
+  char* panel = panels + p * w.PanelBytes();
+  w.kernel->pack(b + matrix * w.s.k * w.s.n, w.b_signed, w.b_shift, w.s.k, w.s.n, first, panel,
                  sums + matrix * w.s.n + first);
+  SplitPairs(panel, w.Groups(), w.kernel->panel, w.extra);
 }
 
-// Zero points of an operand in the kernel's range; step 0: one for all.
-void ZeroPoints(const keel_call* call, int operand, bool is_signed, int64_t shift, int64_t step, int64_t n,
-                int32_t* to) {
+// Zero points of an operand in the kernel's range; null: 0; step 0: one for all.
+void ZeroPoints(const void* zeros, bool is_signed, int64_t shift, int64_t step, int64_t n, int32_t* to) {
   for (int64_t i = 0; i < n; i++) {
-    const int64_t zero = operand < 0 ? 0
-                         : is_signed ? In<int8_t>(call, operand)[i * step]
-                                     : In<uint8_t>(call, operand)[i * step];
+    const int64_t zero = zeros == nullptr ? 0
+                         : is_signed      ? static_cast<const int8_t*>(zeros)[i * step]
+                                          : static_cast<const uint8_t*>(zeros)[i * step];
     to[i] = static_cast<int32_t>(zero + shift);
   }
+}
+const void* Given(const keel_call* call, int operand) {
+  return operand < 0 ? nullptr : In<char>(call, operand);
+}
+bool AnyZeroPoint(const int32_t* zeros, int64_t n) {
+  return std::any_of(zeros, zeros + n, [](int32_t z) { return z != 0; });
 }
 
 // Converts a and adds up its rows, where needed; the rows as multiply takes them.
@@ -89,15 +103,6 @@ const char* Left(const keel_call* call, const Int8Matmul& w, char* to, int32_t* 
   return w.AsIs() ? a : to;
 }
 
-Columns PackAll(const keel_call* call, const Int8Matmul& w, char* panels, int32_t* sums) {
-  if (w.panels != nullptr) return {w.panels.get(), reinterpret_cast<const int32_t*>(w.sums.get())};
-  ParallelFor(call, w.s.b_matrices * w.Panels(), w.s.k * w.kernel->panel / 4,
-              [&](int64_t begin, int64_t end) {
-                for (int64_t p = begin; p < end; p++) PackPanel(w, In<char>(call, 1), p, panels, sums);
-              });
-  return {panels, sums};
-}
-
 // The sums of the columns of b less its zero points.
 const int32_t* LessZeros(const Int8Matmul& w, const int32_t* sums, const int32_t* zeros, int32_t* to) {
   for (int64_t i = 0; i < w.s.b_matrices; i++)
@@ -106,6 +111,29 @@ const int32_t* LessZeros(const Int8Matmul& w, const int32_t* sums, const int32_t
           static_cast<int32_t>(static_cast<uint32_t>(sums[i * w.s.n + j]) -
                                static_cast<uint32_t>(w.s.k) * static_cast<uint32_t>(zeros[j]));
   return to;
+}
+
+// The columns of b, their zero points and their sums less these.
+Columns Right(const keel_call* call, const Int8Matmul& w, const Layout& at) {
+  char* scratch = static_cast<char*>(call->scratch);
+  const auto ints = [&](uint64_t offset) { return reinterpret_cast<int32_t*>(scratch + offset); };
+  const auto fixed = [](const Bytes& b) { return reinterpret_cast<const int32_t*>(b.get()); };
+  if (w.b_zeros != nullptr) return {w.panels.get(), fixed(w.sums), fixed(w.b_zeros), w.any_b_zero};
+  Columns b = {w.panels.get(), fixed(w.sums), ints(at.b_zeros)};
+  ZeroPoints(Given(call, w.b_zero), w.b_signed, w.b_shift, w.zero_per_column ? 1 : 0, w.s.n,
+             ints(at.b_zeros));
+  b.any_zero = AnyZeroPoint(b.zeros, w.s.n);
+  if (w.panels == nullptr) {
+    char* panels = scratch + at.panels;
+    int32_t* sums = ints(at.column_sums);
+    ParallelFor(call, w.s.b_matrices * w.Panels(), w.s.k * w.kernel->panel / 4,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t p = begin; p < end; p++) PackPanel(w, In<char>(call, 1), p, panels, sums);
+                });
+    b.panels = panels, b.sums = sums;
+  }
+  if (b.any_zero) b.sums = LessZeros(w, b.sums, b.zeros, ints(at.b_sums));
+  return b;
 }
 
 keel_rc RunInt8(const keel_call* call) {
@@ -119,14 +147,11 @@ keel_rc RunInt8(const keel_call* call) {
   char* scratch = static_cast<char*>(call->scratch);
   const Layout at(w);
   const auto ints = [&](uint64_t offset) { return reinterpret_cast<int32_t*>(scratch + offset); };
-  int32_t *a_zeros = ints(at.a_zeros), *b_zeros = ints(at.b_zeros), *b_sums = ints(at.b_sums);
-  ZeroPoints(call, w.a_zero, w.a_signed, w.AShift(), 1, w.zero_per_row ? w.a_rows : 1, a_zeros);
-  ZeroPoints(call, w.b_zero, w.b_signed, w.BShift(), w.zero_per_column ? 1 : 0, s.n, b_zeros);
-  const bool has_b_zero = std::any_of(b_zeros, b_zeros + s.n, [](int32_t z) { return z != 0; });
-  int32_t* a_sums = has_b_zero ? ints(at.a_sums) : nullptr;
+  int32_t* a_zeros = ints(at.a_zeros);
+  ZeroPoints(Given(call, w.a_zero), w.a_signed, w.AShift(), 1, w.zero_per_row ? w.a_rows : 1, a_zeros);
+  const Columns b = Right(call, w, at);
+  int32_t* a_sums = b.any_zero ? ints(at.a_sums) : nullptr;
   const char* a = Left(call, w, scratch + at.left, a_sums);
-  Columns b = PackAll(call, w, scratch + at.panels, ints(at.column_sums));
-  if (has_b_zero) b.sums = LessZeros(w, b.sums, b_zeros, b_sums);
   const int64_t row = w.AsIs() ? s.k : w.RowBytes(), panels = w.Panels();
   const int64_t parts = (s.m + kBlock - 1) / kBlock;
   char* c = Out<char>(call, 0);
@@ -145,10 +170,10 @@ keel_rc RunInt8(const keel_call* call) {
                           columns = std::min(w.kernel->panel, s.n - column);
             const Int8Ends ends = {a_zeros + (w.zero_per_row ? a_row : 0),
                                    a_sums == nullptr ? nullptr : a_sums + a_row, w.zero_per_row ? 1 : 0,
-                                   b_zeros + column, b.sums + matrix * s.n + column};
+                                   b.zeros + column, b.sums + matrix * s.n + column};
             char* to = c + static_cast<uint64_t>((batch * s.m + first) * s.n + column) * w.result.Bytes();
-            w.kernel->multiply(a + a_row * row, row, b.panels + (matrix * panels + p) * w.PanelBytes(),
-                               w.Groups(), rows, columns, ends,
+            const Int8Panel panel = {b.panels + (matrix * panels + p) * w.PanelBytes(), w.Groups(), w.extra};
+            w.kernel->multiply(a + a_row * row, row, panel, rows, columns, ends,
                                finishes ? sums : reinterpret_cast<int32_t*>(to),
                                finishes ? w.kernel->panel : s.n);
             if (finishes) w.kernel->finish(sums, w.kernel->panel, rows, columns, w.result, column, to, s.n);
@@ -189,26 +214,56 @@ constexpr keel_impl kImpls[] = {Impl("matmul_integer", "blocked loops of 8-bit i
 
 }  // namespace
 
+namespace {
+
+// The kernel, and how it takes the elements of b.
+void SelectKernel(const keel_tensor& b, Int8Matmul* w) {
+  w->kernel = &Int8Loops();
+  w->b_shift = w->kernel->bytes && !w->b_signed ? -128 : 0;
+  const Int8Kernel* pairs = Int8PairLoops();
+  if (b.data == nullptr || pairs == nullptr) return;
+  const PairShift found = FindPairShift(keel_ptr(&b), w->b_signed, w->s.b_matrices, w->s.k, w->s.n);
+  if (found.extra < 0) return;
+  w->kernel = pairs;
+  w->b_shift = found.shift;
+  w->extra = found.extra;
+}
+
+// Packs a constant b; its zero points too, if they are constant or none.
+void PackConstant(const Node& node, Int8Matmul* w) {
+  const keel_tensor b = node.In(1);
+  const MatmulShape& s = w->s;
+  const int64_t panels = s.b_matrices * w->Panels();
+  Bytes packed = AllocateConstant(static_cast<size_t>(panels * w->PanelBytes()));
+  w->sums = AllocateConstant(static_cast<size_t>(s.b_matrices * s.n) * 4);
+  auto* sums = reinterpret_cast<int32_t*>(w->sums.get());
+  for (int64_t p = 0; p < panels; p++)
+    PackPanel(*w, static_cast<const char*>(keel_ptr(&b)), p, packed.get(), sums);
+  w->panels = std::move(packed);
+  const keel_tensor zero = w->b_zero < 0 ? keel_tensor{} : node.In(kBZero);
+  if (w->b_zero >= 0 && zero.data == nullptr) return;
+  w->b_zeros = AllocateConstant(static_cast<size_t>(s.n) * 4);
+  auto* zeros = reinterpret_cast<int32_t*>(w->b_zeros.get());
+  ZeroPoints(w->b_zero < 0 ? nullptr : keel_ptr(&zero), w->b_signed, w->b_shift, w->zero_per_column ? 1 : 0,
+             s.n, zeros);
+  w->any_b_zero = AnyZeroPoint(zeros, s.n);
+  if (w->any_b_zero) LessZeros(*w, sums, zeros, sums);
+}
+
+}  // namespace
+
 void KeepInt8(const Node& node, Int8Result result, keel_launch* launch) {
   const keel_tensor a = node.In(0), b = node.In(1);
   Int8Matmul w;
   w.result = std::move(result);
   w.s = ReadProduct(node, false, false);
-  w.kernel = &Int8Loops();
   w.a_signed = TypeOf(a) == KEEL_I8;
   w.b_signed = TypeOf(b) == KEEL_I8;
   w.a_rows = Product(a.shape, a.ndim - 1);
+  SelectKernel(b, &w);
   if (node.Has(kAZero)) w.a_zero = kAZero, w.zero_per_row = !IsOne(node.In(kAZero));
   if (node.Has(kBZero)) w.b_zero = kBZero, w.zero_per_column = !IsOne(node.In(kBZero));
-  if (b.data != nullptr) {
-    const int64_t panels = w.s.b_matrices * w.Panels();
-    Bytes packed = AllocateConstant(static_cast<size_t>(panels * w.PanelBytes()));
-    w.sums = AllocateConstant(static_cast<size_t>(w.s.b_matrices * w.s.n) * 4);
-    for (int64_t p = 0; p < panels; p++)
-      PackPanel(w, static_cast<const char*>(keel_ptr(&b)), p, packed.get(),
-                reinterpret_cast<int32_t*>(w.sums.get()));
-    w.panels = std::move(packed);
-  }
+  if (b.data != nullptr) PackConstant(node, &w);
   const uint64_t bytes = Layout(w).bytes;
   Keep(launch, std::move(w), RunInt8, bytes);
 }

@@ -1,8 +1,8 @@
 // int8.h: kernels of products of 8-bit integers into i32, which wraps. int8.cc has the driver.
 //
-// Both operands are first converted to elements that one instruction multiplies and adds up in groups along
-// k: four bytes (AVX-512 VNNI; unsigned in a, signed in b) or two 16-bit integers. A group of a is 4 bytes; b
-// is in panels of [groups][columns][4 bytes], padded with zeros.
+// Both operands are first converted to elements that instructions multiply and add up in groups along k: four
+// bytes (AVX-512 VNNI, or AVX2 and weights of int8_pairs.h; unsigned in a, signed in b) or two 16-bit
+// integers. A group of a is 4 bytes; b is in panels of [groups][columns][4 bytes], padded with zeros.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +29,22 @@ struct Int8Result {
   uint64_t Bytes() const { return keel_bytes(dtype, 1); }
 };
 
+struct Int8Panel {
+  const char* data;
+  int64_t groups, extra;  // extra: 0, or the room for extra groups (int8_pairs.h)
+};
+
 struct Int8Kernel {
   int64_t group, panel;  // elements of a group; columns of a panel
   bool bytes;            // else 16-bit integers
   // Converts n elements of a row to whole groups and returns their sum. is_signed: from i8, else from u8.
   int32_t (*left)(const void* a, bool is_signed, int64_t n, void* to);
-  // Packs columns [first, first + panel) of b, a row-major matrix [k, n], and writes the sums of the columns.
-  void (*pack)(const void* b, bool is_signed, int64_t k, int64_t n, int64_t first, void* panel,
+  // Packs columns [first, first + panel) of b, a row-major matrix [k, n], with `shift` added to each element,
+  // and writes the sums of the columns.
+  void (*pack)(const void* b, bool is_signed, int32_t shift, int64_t k, int64_t n, int64_t first, void* panel,
                int32_t* sums);
   // Writes `columns` columns of m rows of c, `step` apart; the rows of a are `row` bytes apart.
-  void (*multiply)(const void* a, int64_t row, const void* panel, int64_t groups, int64_t m, int64_t columns,
+  void (*multiply)(const void* a, int64_t row, const Int8Panel& panel, int64_t m, int64_t columns,
                    const Int8Ends& ends, int32_t* c, int64_t step);
   // Rows of sums, `step` apart, to rows of results, `to_step` apart; `first`: the column of the first.
   void (*finish)(const int32_t* sums, int64_t step, int64_t m, int64_t columns, const Int8Result& result,
@@ -48,6 +54,8 @@ struct Int8Kernel {
 // The best for the class of processor that code is selected for; and the best in pairs of 16-bit integers.
 const Int8Kernel& Int8Loops();
 const Int8Kernel& Int16Loops();
+// For weights of int8_pairs.h; null if the class has no such kernel, or a better one.
+const Int8Kernel* Int8PairLoops();
 
 // Prepares a matmul_integer whose sums become such results.
 void KeepInt8(const Node& node, Int8Result result, keel_launch* launch);
