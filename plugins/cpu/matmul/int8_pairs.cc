@@ -8,7 +8,8 @@
 namespace keel_cpu {
 namespace {
 
-constexpr int64_t kMostShare = 4;  // of the groups: with one extra group for four, 16-bit weights are as fast
+constexpr int64_t kMostShare =
+    3;  // of the groups: with one extra group for three, 16-bit weights are as fast
 
 int32_t Above(int32_t w) { return std::max(w, 0); }
 bool Fits(int32_t a, int32_t b) { return Above(a) + Above(b) <= 128 && Above(-a) + Above(-b) <= 128; }
@@ -34,7 +35,7 @@ int64_t MostExtra(const T* b, int32_t shift, int64_t k, int64_t n) {
 
 // Weights that are on one side of 0 fit better around their mean.
 template <class T>
-PairShift Find(const T* b, int64_t matrices, int64_t k, int64_t n) {
+PairShift Find(const T* b, int64_t matrices, int64_t k, int64_t n, bool may_shift) {
   const int64_t count = matrices * k * n, groups = (k + 3) / 4;
   if (count == 0) return {};
   const auto extra = [&](int32_t shift) {
@@ -48,7 +49,7 @@ PairShift Find(const T* b, int64_t matrices, int64_t k, int64_t n) {
   for (int64_t i = 0; i < count; i++) sum += b[i];
   const int32_t middle = std::clamp<int32_t>(static_cast<int32_t>(-sum / count), -128 - *low, 127 - *high);
   PairShift best = std::is_signed_v<T> ? extra(0) : extra(-128);
-  if (best.extra > 0) {
+  if (best.extra > 0 && may_shift) {
     const PairShift other = extra(middle);
     if (other.extra < best.extra) best = other;
   }
@@ -64,9 +65,10 @@ ExtraGroups ExtraGroups::At(const char* from, int64_t most) {
   return at;
 }
 
-PairShift FindPairShift(const void* b, bool is_signed, int64_t matrices, int64_t k, int64_t n) {
-  return is_signed ? Find(static_cast<const int8_t*>(b), matrices, k, n)
-                   : Find(static_cast<const uint8_t*>(b), matrices, k, n);
+PairShift FindPairShift(const void* b, bool is_signed, int64_t matrices, int64_t k, int64_t n,
+                        bool may_shift) {
+  return is_signed ? Find(static_cast<const int8_t*>(b), matrices, k, n, may_shift)
+                   : Find(static_cast<const uint8_t*>(b), matrices, k, n, may_shift);
 }
 
 void SplitPairs(char* panel, int64_t groups, int64_t columns, int64_t most) {

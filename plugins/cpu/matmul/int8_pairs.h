@@ -23,12 +23,13 @@ struct ExtraGroups {
 };
 
 // What is added to weights [matrices, k, n] to pack them so, and the most extra groups of a vector of
-// columns; extra < 0: too many pairs do not fit.
+// columns; extra < 0: too many pairs do not fit. may_shift false: nothing is added to i8.
 struct PairShift {
   int32_t shift = 0;
   int64_t extra = -1;
 };
-PairShift FindPairShift(const void* b, bool is_signed, int64_t matrices, int64_t k, int64_t n);
+PairShift FindPairShift(const void* b, bool is_signed, int64_t matrices, int64_t k, int64_t n,
+                        bool may_shift = true);
 
 // Halves the pairs of a packed panel that do not fit, and writes the extra groups.
 void SplitPairs(char* panel, int64_t groups, int64_t columns, int64_t most);
