@@ -21,9 +21,14 @@ def check_lengths():
     context, random = keel_abi.Context(threads=1), np.random.default_rng(3)
     for n in (0, 1, 7, 8, 15, 16, 17, 33, 511, 512, 513, 1000):
         a, b = ALL[random.integers(0, 1 << 16, (2, n))]
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.testing.assert_array_equal(context.apply("cpu", "add", a, b), a + b)
+        with np.errstate(all="ignore"):
             np.testing.assert_array_equal(context.apply("cpu", "neg", a), -a)
+            for op in (np.add, np.subtract, np.multiply, np.divide):
+                for x, y in ((a, b), (np.float16([-0.0]), b), (a, np.float16([-0.0])), (np.float16([3]), b), (a, np.float16([3]))):
+                    got, want = context.apply("cpu", {"subtract": "sub", "multiply": "mul", "divide": "div"}.get(op.__name__, "add"), x, y), op(x, y)
+                    np.testing.assert_array_equal(got, want)
+                    number = ~np.isnan(want)
+                    np.testing.assert_array_equal(np.signbit(got)[number], np.signbit(want)[number])
 
 
 def test_all_numbers_in_each_class():

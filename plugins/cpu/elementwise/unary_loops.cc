@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "plugins/cpu/simd/half.h"
 #include "plugins/cpu/simd/simd.h"
