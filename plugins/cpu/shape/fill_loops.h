@@ -6,7 +6,8 @@
 
 namespace keel_cpu {
 
-// The pattern of eight bytes, repeated; the last one may be cut.
+// Repeats a pattern of eight bytes, copies of an element; y is aligned to the element. The last copy of the
+// pattern may be cut.
 using FillLoop = void (*)(uint64_t pattern, char* y, int64_t bytes);
 FillLoop FindFill();
 
