@@ -8,15 +8,17 @@
 namespace keel_cpu {
 namespace {
 
-constexpr int64_t kMostShare =
-    3;  // of the groups: with one extra group for three, 16-bit weights are as fast
+constexpr int64_t kMostShare = 5;  // of the groups: with one extra group for five, 16-bit weights are as fast
 
 int32_t Above(int32_t w) { return std::max(w, 0); }
 bool Fits(int32_t a, int32_t b) { return Above(a) + Above(b) <= 128 && Above(-a) + Above(-b) <= 128; }
 
-// The most groups of a vector of columns that have a pair that does not fit.
+// Groups of vectors of columns that have a pair that does not fit.
+struct Extra {
+  int64_t most = 0, all = 0;  // of a vector; together
+};
 template <class T>
-int64_t MostExtra(const T* b, int32_t shift, int64_t k, int64_t n) {
+void Count(const T* b, int32_t shift, int64_t k, int64_t n, Extra* to) {
   std::vector<uint8_t> wide(static_cast<size_t>(n));
   std::vector<int64_t> extra(static_cast<size_t>((n + kPairColumns - 1) / kPairColumns));
   for (int64_t i = 0; i < k; i += 4) {
@@ -30,40 +32,35 @@ int64_t MostExtra(const T* b, int32_t shift, int64_t k, int64_t n) {
       extra[static_cast<size_t>(j / kPairColumns)] += std::any_of(
           wide.begin() + j, wide.begin() + std::min(n, j + kPairColumns), [](uint8_t w) { return w != 0; });
   }
-  return extra.empty() ? 0 : *std::ranges::max_element(extra);
+  for (int64_t e : extra) to->most = std::max(to->most, e), to->all += e;
 }
 
 // Weights that are on one side of 0 fit better around their mean.
 template <class T>
 PairShift Find(const T* b, int64_t matrices, int64_t k, int64_t n, bool may_shift) {
-  const int64_t count = matrices * k * n, groups = (k + 3) / 4;
+  const int64_t count = matrices * k * n;
   if (count == 0) return {};
   const auto extra = [&](int32_t shift) {
-    int64_t most = 0;
-    for (int64_t m = 0; m < matrices && most <= groups; m++)
-      most = std::max(most, MostExtra(b + m * k * n, shift, k, n));
-    return PairShift{shift, most};
+    Extra found;
+    for (int64_t m = 0; m < matrices; m++) Count(b + m * k * n, shift, k, n, &found);
+    return found;
   };
   const auto [low, high] = std::minmax_element(b, b + count);
   int64_t sum = 0;
   for (int64_t i = 0; i < count; i++) sum += b[i];
   const int32_t middle = std::clamp<int32_t>(static_cast<int32_t>(-sum / count), -128 - *low, 127 - *high);
-  PairShift best = std::is_signed_v<T> ? extra(0) : extra(-128);
-  if (best.extra > 0 && may_shift) {
-    const PairShift other = extra(middle);
-    if (other.extra < best.extra) best = other;
+  PairShift best = {std::is_signed_v<T> ? 0 : -128};
+  Extra found = extra(best.shift);
+  if (found.all > 0 && may_shift) {
+    const Extra other = extra(middle);
+    if (other.all < found.all) best.shift = middle, found = other;
   }
-  if (best.extra > groups / kMostShare) best.extra = -1;
+  const int64_t vectors = matrices * ((n + kPairColumns - 1) / kPairColumns);
+  if (found.all * kMostShare <= vectors * ((k + 3) / 4)) best.extra = found.most;
   return best;
 }
 
 }  // namespace
-
-ExtraGroups ExtraGroups::At(const char* from, int64_t most) {
-  ExtraGroups at = {0, from + 32, from + Bytes(most) - most * 32};
-  if (most > 0) std::memcpy(&at.count, from, sizeof at.count);
-  return at;
-}
 
 PairShift FindPairShift(const void* b, bool is_signed, int64_t matrices, int64_t k, int64_t n,
                         bool may_shift) {

@@ -13,13 +13,17 @@ namespace keel_cpu {
 
 inline constexpr int64_t kPairColumns = 8;
 
-// The extra groups of a vector of columns: int32_t place[most], the groups that they add to, and
-// int8_t weights[most][columns][4].
+// The extra groups, of which there is room for at least one, of a vector of columns: int32_t place[most], the
+// groups that they add to, and int8_t weights[most][columns][4].
 struct ExtraGroups {
   int32_t count;
   const char *places, *weights;
   static int64_t Bytes(int64_t most) { return most == 0 ? 0 : 32 + (most * 4 + 31) / 32 * 32 + most * 32; }
-  static ExtraGroups At(const char* from, int64_t most);
+  static ExtraGroups At(const char* from, int64_t most) {
+    ExtraGroups at = {0, from + 32, from + Bytes(most) - most * 32};
+    __builtin_memcpy(&at.count, from, sizeof at.count);
+    return at;
+  }
 };
 
 // What is added to weights [matrices, k, n] to pack them so, and the most extra groups of a vector of
