@@ -3,7 +3,7 @@
 // most 128 on each side of 0: 255 * 128 < 2^15. Few pairs of trained weights do not, and they are halved:
 // the second half is in an extra group.
 //
-// A panel: [groups][columns][4] bytes; then for each vector of kPairColumns columns an Extra with room for
+// A panel: [groups][columns][4] bytes; then for each vector of kPairColumns columns ExtraGroups with room for
 // `most` groups.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace keel_cpu {
 
 inline constexpr int64_t kPairColumns = 8;
 
-// The extra groups, of which there is room for at least one, of a vector of columns: int32_t place[most], the
-// groups that they add to, and int8_t weights[most][columns][4].
+// The extra groups of a vector of columns, with room for at least one: int32_t place[most], the groups that
+// they add to, and int8_t weights[most][columns][4].
 struct ExtraGroups {
   int32_t count;
   const char *places, *weights;
@@ -26,8 +26,8 @@ struct ExtraGroups {
   }
 };
 
-// What is added to weights [matrices, k, n] to pack them so, and the most extra groups of a vector of
-// columns; extra < 0: too many pairs do not fit. may_shift false: nothing is added to i8.
+// A number to add to all weights [matrices, k, n] before they are packed, and the most extra groups of a
+// vector of columns; extra < 0: too many pairs do not fit. may_shift false: nothing is added to i8.
 struct PairShift {
   int32_t shift = 0;
   int64_t extra = -1;
