@@ -20,15 +20,10 @@ IntegerWeights ReadIntegerWeights(const Node& node);
 bool ServesOneDnn(const IntegerWeights& weights);
 
 // integer_images.cc: the convolution on channels-last images, up to the quantisation of its result.
-struct IntegerForm {
-  const Int8Kernel* product;
-  int64_t extra = 0;  // int8_pairs.h
-};
-IntegerForm SelectForm(const Conv& s, const std::vector<int16_t>& w);
-uint64_t IntegerPanelBytes(const Conv& s, const IntegerForm& form);
-void PackIntegerPanels(const Conv& s, const IntegerForm& form, const std::vector<int16_t>& w, char* to);
+uint64_t IntegerPanelBytes(const Conv& s);
+void PackIntegerPanels(const Conv& s, const std::vector<int16_t>& w, char* to);
 // `panels`, packed by the function above, outlives the launch.
-void KeepIntegerImages(const Conv& s, const IntegerForm& form, int32_t x_zero, bool x_signed,
-                       const void* panels, Int8Result result, keel_launch* launch);
+void KeepIntegerImages(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
+                       keel_launch* launch);
 
 }  // namespace keel_cpu

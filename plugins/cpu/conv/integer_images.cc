@@ -1,13 +1,12 @@
 // integer_images.cc: conv_integer on channels-last images, for processors and weights that oneDNN does not
-// serve exactly: products with the cells that a block of results sees, of bytes where int8_pairs.h has a form
-// of the weights, else of 16-bit integers; or, with one channel per group, sums channel by channel.
+// serve exactly: products of 16-bit integers with the cells that a block of results sees, or, with one
+// channel per group, sums channel by channel.
 //
 // Cells outside an image are its zero point. So the zero point's part of each sum depends on the weights
 // alone: sum of (x - zero) w = sum of x w - zero * (sum of w).
 #include <algorithm>
 
 #include "plugins/cpu/conv/integer.h"
-#include "plugins/cpu/matmul/int8_pairs.h"
 #include "plugins/cpu/onednn/onednn.h"
 
 namespace keel_cpu {
@@ -15,12 +14,12 @@ namespace {
 
 struct Images {
   Conv s;
-  IntegerForm form;
-  int32_t zero = 0;  // of the cells
+  int32_t zero = 0;  // of x
   bool is_signed = false;
   const char* panels = nullptr;
   Int8Result result;
   const IntegerLoopTable* loops = &IntegerLoops();
+  const Int8Kernel* product = &Int16Loops();
   int64_t block = 0, parts = 1;  // results per block; parts of a group's channels, which do not share cells
   bool pointwise = false;
 
@@ -32,18 +31,10 @@ struct Images {
            std::all_of(s.w.lo, s.w.lo + s.w.rank, [](int64_t lo) { return lo == 0; });
   }
   int64_t Depth() const { return s.PerGroupIn() * s.w.Cells(s.w.window); }
-  int64_t CellBytes() const { return form.product->bytes ? 1 : 2; }
-  int64_t Groups() const { return (Depth() + form.product->group - 1) / form.product->group; }
-  int64_t Panel() const { return form.product->panel; }
+  int64_t Pairs() const { return (Depth() + 1) / 2; }
+  int64_t Panel() const { return product->panel; }
   int64_t Panels() const { return (s.PerGroupOut() + Panel() - 1) / Panel(); }  // of a group
-  uint64_t PanelBytes() const {
-    const int64_t extra = Panel() / kPairColumns * ExtraGroups::Bytes(form.extra);
-    return static_cast<uint64_t>(Groups() * Panel() * 4 + extra);
-  }
-  // Whether x has the cells as products take them.
-  bool AsIs() const {
-    return pointwise && form.product->bytes && !is_signed && Depth() % form.product->group == 0;
-  }
+  uint64_t PanelBytes() const { return static_cast<uint64_t>(Pairs() * Panel()) * 4; }
   uint64_t SumsAt() const {  // the sums of the weights, after the panels
     return IsDepthwise() ? static_cast<uint64_t>(s.o * Depth()) * 2
                          : PanelBytes() * static_cast<uint64_t>(s.groups * Panels());
@@ -92,34 +83,22 @@ void EachRun(const Window& w, const Place& place, F&& f) {
   }
 }
 
-// n cells as products take them.
-void Convert(const Images& m, const char* from, int64_t n, char* to) {
-  if (!m.form.product->bytes) return m.loops->widen(from, m.is_signed, n, reinterpret_cast<int16_t*>(to));
-  if (m.is_signed) return m.loops->raise(from, n, to);
-  std::memcpy(to, from, static_cast<size_t>(n));
-}
-void FillZero(const Images& m, int64_t n, char* to) {
-  if (m.form.product->bytes)
-    std::memset(to, m.zero, static_cast<size_t>(n));
-  else
-    std::fill_n(reinterpret_cast<int16_t*>(to), n, static_cast<int16_t>(m.zero));
-}
-
-// The cells that a result of group g sees, in the order of the window.
-void Gather(const Images& m, const char* x, int64_t result, int64_t g, char* to) {
+// The cells that a result of group g sees, in the order of the window, as 16-bit integers.
+void Gather(const Images& m, const char* x, int64_t result, int64_t g, int16_t* to) {
   const Conv& s = m.s;
-  const int64_t in = s.PerGroupIn(), step = s.w.dil[s.w.rank - 1], bytes = in * m.CellBytes();
-  if (m.pointwise) return Convert(m, x + result * in, in, to);
+  const int64_t in = s.PerGroupIn(), step = s.w.dil[s.w.rank - 1];
+  if (m.pointwise) return m.loops->widen(x + result * in, m.is_signed, in, to);
   const Place place = PlaceOf(s, result);
   x += place.image * s.w.Cells(s.w.image) * s.c + g * in;
   EachRun(s.w, place, [&](int64_t cell, int64_t at, int64_t n) {
-    char* into = to + cell * bytes;
+    int16_t* into = to + cell * in;
     if (at < 0)
-      FillZero(m, n * in, into);
+      std::fill_n(into, n * in, static_cast<int16_t>(m.zero));
     else if (step == 1 && s.groups == 1)
-      Convert(m, x + at * s.c, n * in, into);
+      m.loops->widen(x + at * s.c, m.is_signed, n * in, into);
     else
-      for (int64_t i = 0; i < n; i++) Convert(m, x + (at + i * step) * s.c, in, into + i * bytes);
+      for (int64_t i = 0; i < n; i++)
+        m.loops->widen(x + (at + i * step) * s.c, m.is_signed, in, into + i * in);
   });
 }
 
@@ -127,7 +106,7 @@ void Gather(const Images& m, const char* x, int64_t result, int64_t g, char* to)
 void Finish(const Images& m, const int32_t* sums, int64_t step, int64_t n, int64_t first, int64_t count,
             int64_t channel, char* y) {
   const auto at = static_cast<uint64_t>(first * m.s.o + channel);
-  m.form.product->finish(sums, step, count, n, m.result, channel, y + at * m.result.Bytes(), m.s.o);
+  m.product->finish(sums, step, count, n, m.result, channel, y + at * m.result.Bytes(), m.s.o);
 }
 
 // The memory that a thread needs for a block.
@@ -136,7 +115,7 @@ struct Workspace {
   int64_t columns;  // channels of a part
   Bytes cells, sums;
   explicit Workspace(const Images& m)
-      : row(m.Groups() * 4),
+      : row(m.Pairs() * 4),
         columns((m.Panels() + m.parts - 1) / m.parts * m.Panel()),
         cells(Allocate(static_cast<size_t>(m.block * row))),
         sums(Allocate(static_cast<size_t>(m.block * columns) * 4)) {}
@@ -146,10 +125,9 @@ void RunPart(const keel_call* call, const Images& m, int64_t unit, const Workspa
   const int64_t part = unit % m.parts, g = unit / m.parts % m.s.groups, of = m.s.PerGroupOut();
   const int64_t first = unit / m.parts / m.s.groups * m.block, n = std::min(m.block, m.Results() - first);
   const int64_t begin = m.Panels() * part / m.parts, end = m.Panels() * (part + 1) / m.parts;
-  const char* cells = m.AsIs() ? In<char>(call, 0) + first * own.row : own.cells.get();
-  for (int64_t i = 0; i < n && !m.AsIs(); i++) {
-    char* row = own.cells.get() + i * own.row;
-    if (own.row > 0) std::memset(row + own.row - 4, 0, 4);  // the end of the last group
+  for (int64_t i = 0; i < n; i++) {
+    auto* row = reinterpret_cast<int16_t*>(own.cells.get() + i * own.row);
+    row[m.Pairs() * 2 - 1] = 0;  // half of the last pair, if the depth is odd
     Gather(m, In<char>(call, 0), first + i, g, row);
   }
   auto* sums = reinterpret_cast<int32_t*>(own.sums.get());
@@ -157,9 +135,9 @@ void RunPart(const keel_call* call, const Images& m, int64_t unit, const Workspa
   for (int64_t p = begin; p < end; p++) {
     const Int8Ends ends = {&m.zero, nullptr, 0, nullptr, weight_sums + p * m.Panel()};
     const auto panel = static_cast<uint64_t>(g * m.Panels() + p) * m.PanelBytes();
-    m.form.product->multiply(cells, own.row, {m.panels + panel, m.Groups(), m.form.extra}, n,
-                             std::min(m.Panel(), of - p * m.Panel()), ends, sums + (p - begin) * m.Panel(),
-                             own.columns);
+    m.product->multiply(own.cells.get(), own.row, {m.panels + panel, m.Pairs(), 0}, n,
+                        std::min(m.Panel(), of - p * m.Panel()), ends, sums + (p - begin) * m.Panel(),
+                        own.columns);
   }
   const int64_t channel = begin * m.Panel(), channels = std::min(end * m.Panel(), of) - channel;
   Finish(m, sums, own.columns, channels, first, n, g * of + channel, Out<char>(call, 0));
@@ -198,51 +176,32 @@ keel_rc RunImages(const keel_call* call) {
 // A block's cells and sums stay in the cache. Blocks that do not suffice for all threads are cut by channels.
 void CutBlocks(Images* m) {
   constexpr int64_t kCache = 192 << 10, kRows = 12, kMost = 96, kPerThread = 3;
-  const int64_t row = m->Depth() * m->CellBytes() + m->s.PerGroupOut() * 4;
+  const int64_t row = m->Depth() * 2 + m->s.PerGroupOut() * 4;
   m->block = std::clamp(kCache / row / kRows * kRows, kRows, kMost);
   const int64_t units = std::max<int64_t>(m->Blocks() * m->s.groups, 1), threads = Budget();
   if (threads > 1 && units < kPerThread * threads)
     m->parts = std::clamp<int64_t>((kPerThread * threads + units - 1) / units, 1, m->Panels());
 }
 
-Images ImagesOf(const Conv& s, const IntegerForm& form) {
+Images ImagesOf(const Conv& s) {
   Images m;
   m.s = s;
-  m.form = form;
   return m;
 }
 
-// The weights of each group as a matrix [cells of a window, results]; empty if they are no bytes.
-std::vector<int8_t> ByteMatrices(const Conv& s, const std::vector<int16_t>& w) {
-  const int64_t in = s.PerGroupIn(), of = s.PerGroupOut(), cells = s.w.Cells(s.w.window), depth = in * cells;
-  if (!std::ranges::all_of(w, [](int16_t x) { return x == static_cast<int8_t>(x); })) return {};
-  std::vector<int8_t> made(w.size());
-  for (int64_t o = 0; o < s.o; o++)
-    for (int64_t i = 0; i < depth; i++)
-      made[static_cast<size_t>((o / of * depth + i) * of + o % of)] =
-          static_cast<int8_t>(w[static_cast<size_t>((o * in + i % in) * cells + i / in)]);
-  return made;
-}
+}  // namespace
 
-void PackBytes(const Images& m, const std::vector<int16_t>& w, char* to) {
-  const int64_t of = m.s.PerGroupOut(), matrix = m.Depth() * of;
-  const std::vector<int8_t> bytes = ByteMatrices(m.s, w);
-  auto* sums = reinterpret_cast<int32_t*>(to + m.SumsAt());
-  for (int64_t p = 0; p < m.s.groups * m.Panels(); p++, to += m.PanelBytes()) {
-    const int64_t g = p / m.Panels(), first = p % m.Panels() * m.Panel();
-    m.form.product->pack(bytes.data() + g * matrix, true, 0, m.Depth(), of, first, to, sums + g * of + first);
-    SplitPairs(to, m.Groups(), m.Panel(), m.form.extra);
-  }
-}
+uint64_t IntegerPanelBytes(const Conv& s) { return ImagesOf(s).SumsAt() + static_cast<uint64_t>(s.o) * 4; }
 
-void PackPairs(const Images& m, const std::vector<int16_t>& w, char* to) {
-  const Conv& s = m.s;
+void PackIntegerPanels(const Conv& s, const std::vector<int16_t>& w, char* to) {
+  const Images m = ImagesOf(s);
   const int64_t in = s.PerGroupIn(), cells = s.w.Cells(s.w.window), panel = m.Panel();
+  std::memset(to, 0, IntegerPanelBytes(s));
   auto* packed = reinterpret_cast<int16_t*>(to);
   auto* sums = reinterpret_cast<uint32_t*>(to + m.SumsAt());
   for (int64_t o = 0; o < s.o; o++) {
     const int64_t g = o / s.PerGroupOut(), j = o % s.PerGroupOut();
-    int16_t* column = packed + (g * m.Panels() + j / panel) * m.Groups() * panel * 2 + j % panel * 2;
+    int16_t* column = packed + (g * m.Panels() + j / panel) * m.Pairs() * panel * 2 + j % panel * 2;
     for (int64_t i = 0; i < in * cells; i++) {
       const int16_t v = w[static_cast<size_t>((o * in + i % in) * cells + i / in)];
       sums[o] += static_cast<uint32_t>(v);
@@ -254,32 +213,9 @@ void PackPairs(const Images& m, const std::vector<int16_t>& w, char* to) {
   }
 }
 
-}  // namespace
-
-IntegerForm SelectForm(const Conv& s, const std::vector<int16_t>& w) {
-  const Int8Kernel *pairs = Int8PairLoops(), *plain = &Int16Loops();
-  if (pairs == nullptr || s.PerGroupOut() <= plain->panel) return {plain};
-  const std::vector<int8_t> bytes = ByteMatrices(s, w);
-  if (bytes.empty()) return {plain};
-  const int64_t depth = s.PerGroupIn() * s.w.Cells(s.w.window);
-  const PairShift found = FindPairShift(bytes.data(), true, s.groups, depth, s.PerGroupOut(), false);
-  return found.extra < 0 ? IntegerForm{plain} : IntegerForm{pairs, found.extra};
-}
-
-uint64_t IntegerPanelBytes(const Conv& s, const IntegerForm& form) {
-  return ImagesOf(s, form).SumsAt() + static_cast<uint64_t>(s.o) * 4;
-}
-
-void PackIntegerPanels(const Conv& s, const IntegerForm& form, const std::vector<int16_t>& w, char* to) {
-  const Images m = ImagesOf(s, form);
-  std::memset(to, 0, IntegerPanelBytes(s, form));
-  form.product->bytes ? PackBytes(m, w, to) : PackPairs(m, w, to);
-}
-
-void KeepIntegerImages(const Conv& s, const IntegerForm& form, int32_t x_zero, bool x_signed,
-                       const void* panels, Int8Result result, keel_launch* launch) {
-  const int32_t raised = form.product->bytes && x_signed ? 128 : 0;
-  Images m = {s, form, x_zero + raised, x_signed, static_cast<const char*>(panels), std::move(result)};
+void KeepIntegerImages(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
+                       keel_launch* launch) {
+  Images m = {s, x_zero, x_signed, static_cast<const char*>(panels), std::move(result)};
   m.pointwise = m.IsPointwise();
   CutBlocks(&m);
   Keep(launch, std::move(m), Guard<RunImages>);

@@ -8,8 +8,6 @@ namespace keel_cpu {
 struct IntegerLoopTable {
   // 8-bit to 16-bit integers.
   void (*widen)(const void* from, bool is_signed, int64_t n, int16_t* to);
-  // Signed to unsigned bytes, 128 larger.
-  void (*raise)(const void* from, int64_t n, void* to);
   // sums[i] += (x[i] - zero) * w[i], which wraps.
   void (*accumulate)(const void* x, bool is_signed, int32_t zero, const int16_t* w, int64_t n, int32_t* sums);
 };

@@ -37,7 +37,7 @@ void Count(const T* b, int32_t shift, int64_t k, int64_t n, Extra* to) {
 
 // Weights that are on one side of 0 fit better around their mean.
 template <class T>
-PairShift Find(const T* b, int64_t matrices, int64_t k, int64_t n, bool may_shift) {
+PairShift Find(const T* b, int64_t matrices, int64_t k, int64_t n) {
   const int64_t count = matrices * k * n;
   if (count == 0) return {};
   const auto extra = [&](int32_t shift) {
@@ -51,7 +51,7 @@ PairShift Find(const T* b, int64_t matrices, int64_t k, int64_t n, bool may_shif
   const int32_t middle = std::clamp<int32_t>(static_cast<int32_t>(-sum / count), -128 - *low, 127 - *high);
   PairShift best = {std::is_signed_v<T> ? 0 : -128};
   Extra found = extra(best.shift);
-  if (found.all > 0 && may_shift) {
+  if (found.all > 0) {
     const Extra other = extra(middle);
     if (other.all < found.all) best.shift = middle, found = other;
   }
@@ -62,10 +62,9 @@ PairShift Find(const T* b, int64_t matrices, int64_t k, int64_t n, bool may_shif
 
 }  // namespace
 
-PairShift FindPairShift(const void* b, bool is_signed, int64_t matrices, int64_t k, int64_t n,
-                        bool may_shift) {
-  return is_signed ? Find(static_cast<const int8_t*>(b), matrices, k, n, may_shift)
-                   : Find(static_cast<const uint8_t*>(b), matrices, k, n, may_shift);
+PairShift FindPairShift(const void* b, bool is_signed, int64_t matrices, int64_t k, int64_t n) {
+  return is_signed ? Find(static_cast<const int8_t*>(b), matrices, k, n)
+                   : Find(static_cast<const uint8_t*>(b), matrices, k, n);
 }
 
 void SplitPairs(char* panel, int64_t groups, int64_t columns, int64_t most) {

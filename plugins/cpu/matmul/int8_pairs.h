@@ -27,13 +27,12 @@ struct ExtraGroups {
 };
 
 // A number to add to all weights [matrices, k, n] before they are packed, and the most extra groups of a
-// vector of columns; extra < 0: too many pairs do not fit. may_shift false: nothing is added to i8.
+// vector of columns; extra < 0: too many pairs do not fit.
 struct PairShift {
   int32_t shift = 0;
   int64_t extra = -1;
 };
-PairShift FindPairShift(const void* b, bool is_signed, int64_t matrices, int64_t k, int64_t n,
-                        bool may_shift = true);
+PairShift FindPairShift(const void* b, bool is_signed, int64_t matrices, int64_t k, int64_t n);
 
 // Halves the pairs of a packed panel that do not fit, and writes the extra groups.
 void SplitPairs(char* panel, int64_t groups, int64_t columns, int64_t most);
