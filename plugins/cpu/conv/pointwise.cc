@@ -17,8 +17,9 @@ constexpr int64_t kFewestPixels = 32;
 constexpr int64_t kMostImageChannels = 512;
 // By panels of weights, each channel of an image is read at a distance of all its pixels.
 constexpr int64_t kMostPixels = 256, kMostChannels = 8192;
-// With AVX2 a block reads 24 bytes of each channel's line, in which it would take 1.4 of its time: images are
-// copied with channels last, first. With AVX-512, whose blocks read 48 bytes, the copy gains nothing.
+// With AVX2 a block reads only 24 bytes of each channel's line and takes 1.4 times as long as from an image
+// with channels last, so images are copied first. With AVX-512, whose blocks read 48 bytes, that gains
+// nothing.
 constexpr int64_t kChannelsOfCopy = 64;  // of a thread's share of the copy
 constexpr int64_t kGap = 16;             // after a pixel's channels: they would evict the next one's
 bool CopiesImages() { return SimdLevel() == 1; }
