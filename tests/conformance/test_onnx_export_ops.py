@@ -99,11 +99,13 @@ QUANTISED = [
         "conv_integer(x, cast(slice(x){stop=[2, 4, 2, 3]}){to=i8})", "conv_integer(x, slice(x){stop=[2, 4, 2, 3]}, u8(7), u8(9)){lo=[1, 2], hi=[0, 1]}",
         "conv_integer(x, slice(x){stop=[2, 4, 2, 3]}, u8(7), cast(iota(){dims=[2, 1, 1, 1]}){to=u8}){stride=[2, 1]}",
         "conv_integer(x, slice(x){stop=[2, 2, 2, 3]}, fill(u8(7)){dims=[1, 1]}){groups=2, dil=[2, 1]}",
-        "matmul_integer(x, cast(slice(transpose(x){perm=[0, 1, 3, 2]}){stop=[2, 4, 6, 3]}){to=i8})",
         "matmul_integer(x, slice(transpose(x){perm=[0, 1, 3, 2]}){stop=[2, 4, 6, 3]}, u8(7), cast(iota(){dims=[3]}){to=u8})",
         "matmul_integer(x, cast(iota(){dims=[6, 3]}){to=i8}, u8(7), cast(iota(){dims=[3]}){to=i8})",
         "matmul_integer(x, slice(transpose(x){perm=[0, 1, 3, 2]}){stop=[2, 4, 6, 3]}, slice(x){stop=[2, 4, 5, 1]}, u8(3))",
     )
+] + [
+    # Bytes below 128: without VNNI, ONNX Runtime adds pairs of products with i8 in 16 bits, which saturate.
+    ("x: u8[2, 4, 5, 6]", "matmul_integer(x, cast(slice(transpose(x){perm=[0, 1, 3, 2]}){stop=[2, 4, 6, 3]}){to=i8})", BYTES % 128)
 ]
 # Symbolic sizes: of each, a value that the shapes alone do not show.
 SIZES = [
