@@ -212,10 +212,6 @@ bool Matches(const Node& node) {
 constexpr keel_impl kImpls[] = {Impl("matmul_integer", "blocked loops of 8-bit integers",
                                      Prepare<PrepareInt8>, 0, nullptr, 0, Match<Matches>)};
 
-}  // namespace
-
-namespace {
-
 // The kernel, and how it takes the elements of b.
 void SelectKernel(const keel_tensor& b, Int8Matmul* w) {
   w->kernel = &Int8Loops();
