@@ -13,6 +13,7 @@ set(KEEL_PLUGIN_INSTALL "${CMAKE_INSTALL_LIBDIR}/keel/plugins") # where libkeel 
 
 add_custom_target(keel_plugins) # all of them
 add_custom_target(keel_plugins_here) # without those whose device this machine cannot have
+add_dependencies(keel_plugins keel_plugins_here)
 add_custom_target(keel_tests) # all C++ tests, and the plugins that they load
 add_dependencies(keel_tests keel_plugins)
 
@@ -40,7 +41,6 @@ function(keel_add_plugin name)
   endif()
   set_target_properties(keel-${name} PROPERTIES PREFIX "" INSTALL_RPATH "$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY "${KEEL_PLUGIN_OUTPUT}")
-  add_dependencies(keel_plugins keel-${name})
   set(found "")
   foreach(path IN LISTS arg_DEVICE_FILES)
     if(EXISTS "${path}")
@@ -50,6 +50,7 @@ function(keel_add_plugin name)
   if(found OR NOT arg_DEVICE_FILES)
     add_dependencies(keel_plugins_here keel-${name})
   else()
+    add_dependencies(keel_plugins keel-${name})
     list(JOIN arg_DEVICE_FILES " or " files)
     set_property(GLOBAL APPEND PROPERTY KEEL_NOT_HERE "keel-${name} is not built by tools/demo: no device for it is on this machine (no ${files})")
   endif()
@@ -63,7 +64,6 @@ function(keel_add_rules)
     add_custom_command(OUTPUT "${copy}" DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${file}" VERBATIM
       COMMAND "${CMAKE_COMMAND}" -E copy "${CMAKE_CURRENT_SOURCE_DIR}/${file}" "${copy}")
     add_custom_target(keel-${file} ALL DEPENDS "${copy}")
-    add_dependencies(keel_plugins keel-${file})
     add_dependencies(keel_plugins_here keel-${file})
     install(FILES "${copy}" DESTINATION "${KEEL_PLUGIN_INSTALL}" COMPONENT plugins)
   endforeach()

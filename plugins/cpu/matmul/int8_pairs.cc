@@ -35,6 +35,15 @@ void Count(const T* b, int32_t shift, int64_t k, int64_t n, Extra* to) {
   for (int64_t e : extra) to->most = std::max(to->most, e), to->all += e;
 }
 
+// The shift that moves the mean of weights to 0, as far as all stay bytes.
+template <class T>
+int32_t Middle(const T* b, int64_t count) {
+  const auto [low, high] = std::minmax_element(b, b + count);
+  int64_t sum = 0;
+  for (int64_t i = 0; i < count; i++) sum += b[i];
+  return std::clamp<int32_t>(static_cast<int32_t>(-sum / count), -128 - *low, 127 - *high);
+}
+
 // Weights that are on one side of 0 fit better around their mean.
 template <class T>
 PairShift Find(const T* b, int64_t matrices, int64_t k, int64_t n) {
@@ -45,13 +54,10 @@ PairShift Find(const T* b, int64_t matrices, int64_t k, int64_t n) {
     for (int64_t m = 0; m < matrices; m++) Count(b + m * k * n, shift, k, n, &found);
     return found;
   };
-  const auto [low, high] = std::minmax_element(b, b + count);
-  int64_t sum = 0;
-  for (int64_t i = 0; i < count; i++) sum += b[i];
-  const int32_t middle = std::clamp<int32_t>(static_cast<int32_t>(-sum / count), -128 - *low, 127 - *high);
   PairShift best = {std::is_signed_v<T> ? 0 : -128};
   Extra found = extra(best.shift);
   if (found.all > 0) {
+    const int32_t middle = Middle(b, count);
     const Extra other = extra(middle);
     if (other.all < found.all) best.shift = middle, found = other;
   }
