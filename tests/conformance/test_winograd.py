@@ -43,7 +43,7 @@ def run_both(context, build, x, *constants):
     plan = as_nodes(context, build, [x], list(constants), device="cpu")
     assert [step["impl"] for step in plan.report(x)["launches"]] in (["oneDNN region"], ["oneDNN convolution"])
     first = [np.array(y) for y in plan.run(x)]
-    assert all(np.array_equal(a, b) for a, b in zip(first, plan.run(x))), "a second run differs"
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, plan.run(x))), "a second run differs"
     return first, as_nodes(context, build, [x], list(constants)).run(x)
 
 
@@ -150,6 +150,8 @@ def test_where_it_is_taken(context, x, w, attrs, constant, wanted):
                          text=True, timeout=120)
     assert out.returncode == 0, out.stderr
     lines = [line.split(",") for line in out.stdout.splitlines() if line.startswith("onednn_verbose,exec")]
+    if cpu_class(context) == "avx2":
+        wanted = wanted - {"matmul"}  # by the plugin's own kernels
     assert {line[3] for line in lines} - {"reorder"} == wanted
 
 

@@ -4,6 +4,9 @@
 // conv_grad_x x from y and w, conv_grad_w w from y and x. Here x, w and y name these roles for each op.
 #pragma once
 
+#include <limits>
+#include <vector>
+
 #include "plugins/cpu/conv/window.h"
 
 namespace keel_cpu {
@@ -22,6 +25,15 @@ struct Conv {
     dims.insert(dims.end(), image, image + w.rank);
     return dims;
   }
+};
+
+// What follows the sums of an own convolution: a bias of each output channel, a summand, bounds.
+struct ConvEnd {
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> bias = {};  // or none
+  bool adds = false;
+  float low = -kInfinity, high = kInfinity;
+  bool IsBound() const { return low > -kInfinity || high < kInfinity; }
 };
 
 Conv ReadConv(const Node& node, const keel_tensor& x, const keel_tensor& w, const keel_tensor& y);

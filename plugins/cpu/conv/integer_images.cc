@@ -6,6 +6,7 @@
 // alone: sum of (x - zero) w = sum of x w - zero * (sum of w).
 #include <algorithm>
 
+#include "plugins/cpu/conv/cells.h"
 #include "plugins/cpu/conv/integer.h"
 #include "plugins/cpu/onednn/onednn.h"
 
@@ -24,12 +25,6 @@ struct Images {
   bool pointwise = false;
 
   bool IsDepthwise() const { return s.groups > 1 && s.c == s.groups && s.o == s.groups; }
-  // Whether a result sees the cell at its own place only.
-  bool IsPointwise() const {
-    return s.w.Cells(s.w.window) == 1 && s.groups == 1 &&
-           std::equal(s.w.image, s.w.image + s.w.rank, s.w.out) &&
-           std::all_of(s.w.lo, s.w.lo + s.w.rank, [](int64_t lo) { return lo == 0; });
-  }
   int64_t Depth() const { return s.PerGroupIn() * s.w.Cells(s.w.window); }
   int64_t Pairs() const { return (Depth() + 1) / 2; }
   int64_t Panel() const { return product->panel; }
@@ -42,46 +37,6 @@ struct Images {
   int64_t Results() const { return s.n * s.w.Cells(s.w.out); }
   int64_t Blocks() const { return (Results() + block - 1) / block; }
 };
-
-// Where the window of a result begins.
-struct Place {
-  int64_t image, at[kMaxImage];
-};
-Place PlaceOf(const Conv& s, int64_t result) {
-  const int64_t cells = s.w.Cells(s.w.out);
-  Place p = {result / cells, {}};
-  Unravel(result % cells, s.w.out, s.w.rank, p.at);
-  return p;
-}
-
-// Calls f(first cell of the window, image offset of the cell that it sees; negative: outside, cells) for runs
-// of cells along the last dim, which are all inside or all outside the image.
-template <class F>
-void EachRun(const Window& w, const Place& place, F&& f) {
-  const int last = w.rank - 1;
-  const int64_t n = w.window[last], outer = Product(w.window, last);
-  int64_t first = 0, k[kMaxImage] = {};
-  while (first < n && w.At(last, place.at[last], first) < 0) first++;
-  int64_t stop = first;
-  while (stop < n && w.At(last, place.at[last], stop) < w.image[last]) stop++;
-  for (int64_t c = 0; c < outer; c++) {
-    int64_t row = 0;
-    bool inside = first < stop;
-    for (int d = 0; d < last; d++) {
-      const int64_t at = w.At(d, place.at[d], k[d]);
-      inside &= at >= 0 && at < w.image[d];
-      row = row * w.image[d] + at;
-    }
-    for (int d = last; d-- > 0 && ++k[d] == w.window[d];) k[d] = 0;
-    if (!inside) {
-      f(c * n, -1, n);
-      continue;
-    }
-    if (first > 0) f(c * n, -1, first);
-    f(c * n + first, row * w.image[last] + w.At(last, place.at[last], first), stop - first);
-    if (stop < n) f(c * n + stop, -1, n - stop);
-  }
-}
 
 // The cells that a result of group g sees, in the order of the window, as 16-bit integers.
 void Gather(const Images& m, const char* x, int64_t result, int64_t g, int16_t* to) {
@@ -216,7 +171,7 @@ void PackIntegerPanels(const Conv& s, const std::vector<int16_t>& w, char* to) {
 void KeepIntegerImages(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
                        keel_launch* launch) {
   Images m = {s, x_zero, x_signed, static_cast<const char*>(panels), std::move(result)};
-  m.pointwise = m.IsPointwise();
+  m.pointwise = IsPointwise(s);
   CutBlocks(&m);
   Keep(launch, std::move(m), Guard<RunImages>);
 }

@@ -30,11 +30,7 @@ constexpr int64_t kFull = 90;  // percent of an image's panels that pixels fill
 constexpr int64_t kFloat = sizeof(float);
 
 const MatmulOp& Loops() {
-  static const MatmulOp& loops = []() -> const MatmulOp& {
-    const MatmulTable& all = MatmulLoops();
-    return *std::find_if(all.dtypes, all.dtypes + all.n,
-                         [](const MatmulOp& o) { return o.dtype == KEEL_F32; });
-  }();
+  static const MatmulOp& loops = *MatmulLoops(KEEL_F32);
   return loops;
 }
 

@@ -173,8 +173,7 @@ void ReadMask(const Node& node, Attention* w) {
 keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
   const keel_tensor q = node.In(0), v = node.In(2), y = node.Out(0);
   Attention w = {};
-  for (int i = 0; i < MatmulLoops().n; i++)
-    if (MatmulLoops().dtypes[i].dtype == keel_dt_of(&q)) w.multiply = &MatmulLoops().dtypes[i];
+  w.multiply = MatmulLoops(keel_dt_of(&q));
   for (int i = 0; i < Norms().n; i++)
     if (Norms().dtypes[i].dtype == keel_dt_of(&q)) w.norm = &Norms().dtypes[i];
   if (w.multiply == nullptr || w.norm == nullptr)

@@ -2,6 +2,7 @@
 #include "plugins/cpu/matmul/loops.h"
 
 #include <algorithm>
+#include <span>
 #include <type_traits>
 
 #include "plugins/cpu/common.h"
@@ -33,7 +34,11 @@ KEEL_TARGET_END
 
 namespace keel_cpu {
 
-const MatmulTable& MatmulLoops() { return *KEEL_PICK(kMatmul); }
+const MatmulOp* MatmulLoops(keel_dt dtype) {
+  for (const MatmulOp& op : *KEEL_PICK(kMatmul))
+    if (op.dtype == dtype) return &op;
+  return nullptr;
+}
 
 const MatmulOp* Bf16PairLoops() {
 #if defined(__x86_64__)

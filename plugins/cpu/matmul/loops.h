@@ -58,11 +58,7 @@ struct MatmulOp {
   // rows of b in memory. work: m * columns elements of left_size, for `stream` alone.
   InPlace *stream, *dots;
 };
-struct MatmulTable {
-  const MatmulOp* dtypes;
-  int n;
-};
-const MatmulTable& MatmulLoops();
+const MatmulOp* MatmulLoops(keel_dt dtype);  // null: none
 // Products of bf16 by AVX-512's instruction for pairs along k, whose sums are f32: as many multiply-adds as
 // f32 has per instruction, times two. a is not transposed. Null: not for this machine or class of processor.
 const MatmulOp* Bf16PairLoops();

@@ -228,8 +228,7 @@ keel_rc RunOwn(const keel_call* call) {
 
 void ChooseLoops(keel_dt dtype, bool varying, OwnMatmul* w) {
   const MatmulShape& s = w->s;
-  for (int i = 0; i < MatmulLoops().n; i++)
-    if (MatmulLoops().dtypes[i].dtype == dtype) w->op = &MatmulLoops().dtypes[i];
+  w->op = MatmulLoops(dtype);
   if (w->op == nullptr) Throw(KEEL_UNIMPLEMENTED, "matmul has no CPU loop for this dtype");
   const bool pairs = dtype == KEEL_BF16 && Bf16PairLoops() != nullptr && !s.ta;
   if (varying && s.IsDots(pairs ? kPairDotDepth : kDotDepth)) w->in_place = w->op->dots;

@@ -161,7 +161,7 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
   }
   if (!IsOptimized(d) || (IsPadded(g) && !WeightsFit(b, node))) return false;
   if (IsChannelsLast(d.src_desc()) && IsChannelsLast(d.dst_desc()) &&
-      Try([&] { return EmitWinograd(b, node, r, a, s); }))
+      (Try([&] { return EmitWinograd(b, node, r, a, s); }) || EmitImages(b, node, r, a, s)))
     return true;
   const int64_t per_channel = Product(g.w.data(), static_cast<int64_t>(g.w.size())) / s.o;
   const int weights = Weights(b, node, r, Plain(g.w, type), d.weights_desc(), {per_channel, s.o});

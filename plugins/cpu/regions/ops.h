@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "plugins/cpu/conv/conv.h"
 #include "plugins/cpu/onednn/cut.h"
 #include "plugins/cpu/regions/region.h"
 
@@ -65,11 +66,21 @@ std::vector<Arg> OtherArgs(Builder& b, const Recipe& r, const Attributes& a,
                            const dnnl::primitive_desc_base& d);
 std::vector<Arg> OthersOf(std::span<const Arg> whole, const Box& box, size_t leading, bool adds = false);
 
-struct Conv;
+// A convolution by the plugin's own code on images with channels last (own_conv.cc).
+struct OwnConv {
+  ConvEnd end;
+  const PostOp* added = nullptr;  // the summand, if any
+};
+// None: the recipe has other steps than a summand, then bounds.
+std::optional<OwnConv> ReadOwnConv(const Recipe& r, const Attributes& a);
+// The launch's operands are x, and the summand if any.
+void EmitOwnConv(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s,
+                 const PostOp* added, std::unique_ptr<OwnLaunch> launch);
+// By the kernels of the own products (conv/images.h); false: not applicable or not faster.
+bool EmitImages(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s);
 // A 3x3 Winograd convolution (winograd.cc); false: not applicable or not faster.
 bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s);
 
-struct Geometry;
 // A convolution that is a product of plain operands (pointwise.cc); false: not applicable.
 bool EmitPointwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s, const Geometry& g);
 // One of each channel alone, on plain images (depthwise.cc); false: not applicable.

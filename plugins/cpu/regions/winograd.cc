@@ -1,5 +1,6 @@
 // winograd.cc: a 3x3 convolution of a region with constant weights by the Winograd algorithm F(2x2, 3x3) (see
-// conv/winograd_loops.h), in about 0.6 of the time. Images are channels last; oneDNN computes the products.
+// conv/winograd_loops.h), in about 0.6 of the time. Images are channels last; the products are oneDNN's, or
+// with AVX2 the plugin's own.
 //
 // A tile is 2x2 results. One thread transforms a block of tiles, multiplies it (16 matrices at once) and
 // transforms it back while it is in that thread's cache. Blocks do not depend on the number of threads, so
@@ -11,8 +12,10 @@
 
 #include "plugins/cpu/conv/conv.h"
 #include "plugins/cpu/conv/winograd_loops.h"
+#include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/regions/invalid.h"
 #include "plugins/cpu/regions/ops.h"
+#include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
 namespace {
@@ -29,18 +32,25 @@ struct Winograd {
   int64_t c = 0, o = 0;
   int64_t image[2] = {}, out[2] = {}, lo[2] = {}, grid[2] = {};  // grid: tiles
   int64_t tiles = 0, block = 0, blocks = 0, slots = 0;           // slots: blocks that run concurrently
+  const MatmulOp* own = nullptr;                                 // computes the products; null: oneDNN does
   Product whole, rest;                                           // of a full block, and of the last one
   Layout weights_layout;
   const void* weights = nullptr;
-  std::vector<float> bias, zeros;
-  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
-  bool adds = false;
+  ConvEnd end = {};
+  std::vector<float> zeros = {};
   const WinogradTable* loops = nullptr;
 
-  uint64_t InputBytes() const { return Aligned(static_cast<uint64_t>(kNumbers * block * c) * sizeof(float)); }
-  uint64_t OutputBytes() const {
-    return Aligned(static_cast<uint64_t>(kNumbers * block * o) * sizeof(float));
+  // Of the products of a block. The own kernels take sums of the last one or two rows in another order.
+  int64_t Rows(int64_t count) const {
+    const int64_t rest = count % 6;
+    return own == nullptr || rest == 0 ? count : count - rest + (rest <= 4 ? 4 : 6);
   }
+  uint64_t NumberBytes(int64_t channels) const {
+    return Aligned(static_cast<uint64_t>(kNumbers * Rows(block) * channels) * sizeof(float));
+  }
+  uint64_t InputBytes() const { return NumberBytes(c); }
+  uint64_t OutputBytes() const { return NumberBytes(o); }
+  int64_t Panels() const { return (o + own->panel - 1) / own->panel; }
   uint64_t DiscardBytes() const { return Aligned(static_cast<uint64_t>(o) * sizeof(float)); }
   uint64_t ScratchpadBytes() const { return Aligned(std::max(whole.pad.get_size(), rest.pad.get_size())); }
   uint64_t PerSlot() const { return InputBytes() + OutputBytes() + DiscardBytes() + ScratchpadBytes(); }
@@ -68,27 +78,44 @@ void Square(T* images, const int64_t* dims, int64_t channels, TilePosition at, i
 }
 
 void TransformInput(const Winograd& w, const float* x, int64_t first, int64_t count, float* to) {
+  const int64_t rows = w.Rows(count);
+  for (int64_t q = 0; q < kNumbers; q++)
+    std::fill_n(to + (q * rows + count) * w.c, (rows - count) * w.c, 0.0F);
   for (int64_t t = 0; t < count; t++) {
     const TilePosition at = PositionOf(w, first + t);
     const float* cells[16];
     Square(x, w.image, w.c, {at.n, at.y - w.lo[0], at.x - w.lo[1]}, 4, w.zeros.data(), cells);
-    w.loops->transform_input(cells, w.c, to + t * w.c, count * w.c);
+    w.loops->transform_input(cells, w.c, to + t * w.c, rows * w.c);
   }
 }
 
 bool TransformOutput(const Winograd& w, const float* from, int64_t first, int64_t count, const float* added,
                      float* y, float* discarded) {
   bool finite = true;
+  const int64_t rows = w.Rows(count);
   for (int64_t t = 0; t < count; t++) {
     const TilePosition at = PositionOf(w, first + t);
     const float* summand[4];
     float* to[4];
-    if (w.adds) Square(added, w.out, w.o, at, 2, w.zeros.data(), summand);
+    if (w.end.adds) Square(added, w.out, w.o, at, 2, w.zeros.data(), summand);
     Square(y, w.out, w.o, at, 2, discarded, to);
-    finite &= w.loops->transform_output(from + t * w.o, count * w.o, w.o, {w.bias.data(), w.low, w.high},
-                                        w.adds ? summand : nullptr, to);
+    finite &=
+        w.loops->transform_output(from + t * w.o, rows * w.o, w.o, {w.end.bias.data(), w.end.low, w.end.high},
+                                  w.end.adds ? summand : nullptr, to);
   }
   return finite;
+}
+
+void MultiplyOwn(const Winograd& w, int64_t rows, const float* x, float* y) {
+  const MatmulOp& op = *w.own;
+  const int64_t panels = w.Panels(), numbers = w.c * op.panel;
+  const auto* weights = static_cast<const float*>(w.weights);
+  for (int64_t i = 0; i < kNumbers * panels; i++, weights += numbers) {
+    const int64_t q = i / panels, more = i + 1 < kNumbers * panels ? 1 : 0;
+    const Next next = {weights + numbers, more * numbers * static_cast<int64_t>(sizeof(float))};
+    op.multiply({x + q * rows * w.c, w.c, 1}, {weights, op.panel, next}, rows, w.o, w.c, i % panels, false,
+                y + q * rows * w.o);
+  }
 }
 
 // Operands: x and optionally the summand. False: a result is not finite.
@@ -100,12 +127,15 @@ bool RunBlock(const keel_call* call, const Winograd& w, int64_t block, char* wor
   auto* made = reinterpret_cast<float*>(workspace + w.InputBytes());
   auto* discarded = reinterpret_cast<float*>(workspace + w.InputBytes() + w.OutputBytes());
   TransformInput(w, In<float>(call, 0), first, count, transformed);
-  p.run.execute(*stream, {{DNNL_ARG_SRC, At(p.x, transformed)},
-                          {DNNL_ARG_WEIGHTS, At(w.weights_layout, w.weights)},
-                          {DNNL_ARG_DST, At(p.y, made)},
-                          {DNNL_ARG_SCRATCHPAD, At(p.pad, workspace + w.PerSlot() - w.ScratchpadBytes())}});
-  return TransformOutput(w, made, first, count, w.adds ? In<float>(call, 1) : nullptr, Out<float>(call, 0),
-                         discarded);
+  if (w.own != nullptr)
+    MultiplyOwn(w, w.Rows(count), transformed, made);
+  else
+    p.run.execute(*stream, {{DNNL_ARG_SRC, At(p.x, transformed)},
+                            {DNNL_ARG_WEIGHTS, At(w.weights_layout, w.weights)},
+                            {DNNL_ARG_DST, At(p.y, made)},
+                            {DNNL_ARG_SCRATCHPAD, At(p.pad, workspace + w.PerSlot() - w.ScratchpadBytes())}});
+  return TransformOutput(w, made, first, count, w.end.adds ? In<float>(call, 1) : nullptr,
+                         Out<float>(call, 0), discarded);
 }
 
 keel_rc RunWinograd(const keel_call* call) {
@@ -192,29 +222,7 @@ bool IsWorthwhile(const Conv& s) {
          kNumbers * kLeast * s.c * s.o <= PartWork();
 }
 
-// A summand, then bounds: all that the loops support after the transform.
-bool ReadPostOps(const Recipe& r, const Attributes& a, Winograd* w, const PostOp** added) {
-  *added = nullptr;
-  for (const PostOp& p : r.post) {
-    const bool first = &p == &r.post.front(), last = &p == &r.post.back();
-    if (p.kind == PostOp::kBinary) {
-      const bool whole = &p == a.sum || (!a.others.empty() && a.others[0].whole);
-      if (!first || !whole || p.algorithm != dnnl::algorithm::binary_add) return false;
-      *added = &p;
-    } else if (last && p.algorithm == dnnl::algorithm::eltwise_relu && p.alpha == 0) {
-      w->low = 0;
-    } else if (last && p.algorithm == dnnl::algorithm::eltwise_clip) {
-      w->low = p.alpha;
-      w->high = p.beta;
-    } else {
-      return false;
-    }
-  }
-  w->adds = *added != nullptr;
-  return true;
-}
-
-std::unique_ptr<Winograd> Describe(const Conv& s, const Recipe& r) {
+std::unique_ptr<Winograd> Describe(const Conv& s, ConvEnd end) {
   auto w = std::make_unique<Winograd>();
   w->c = s.c;
   w->o = s.o;
@@ -226,20 +234,45 @@ std::unique_ptr<Winograd> Describe(const Conv& s, const Recipe& r) {
     w->tiles *= w->grid[d] = (s.w.out[d] + 1) / 2;
   }
   w->zeros.resize(static_cast<size_t>(std::max(s.c, s.o)));
-  w->bias = r.shift.empty() ? std::vector<float>(static_cast<size_t>(s.o)) : r.shift;
+  w->end = std::move(end);
+  w->end.bias.resize(static_cast<size_t>(s.o));
   w->loops = &WinogradLoops();
+  if (SimdLevel() == 1) w->own = MatmulLoops(KEEL_F32);
   CutBlocks(w.get());
   return w;
+}
+
+void MakeProducts(Winograd* w) {
+  if (w->own != nullptr) {
+    w->weights_layout = Plain({kNumbers, w->Panels() * w->own->panel, w->c});
+    return;
+  }
+  w->whole = MakeProduct(*w, w->block, AnyLayout({kNumbers, w->c, w->o}), &w->weights_layout);
+  w->rest = w->whole;
+  if (const int64_t rest = w->tiles % w->block; rest > 0)
+    w->rest = MakeProduct(*w, rest, w->weights_layout, &w->weights_layout);
+}
+
+Bytes PackPanels(const Winograd& w, const float* weights) {
+  Bytes packed = AllocateConstant(w.weights_layout.get_size());
+  const int64_t panels = w.Panels(), numbers = w.c * w.own->panel;
+  for (int64_t i = 0; i < kNumbers * panels; i++)
+    w.own->pack({weights + i / panels * w.c * w.o, w.o, 1}, w.c, w.o, i % panels,
+                reinterpret_cast<float*>(packed.get()) + i * numbers);
+  return packed;
 }
 
 // 16/9 of the memory, in the layout of the products.
 const void* WeightsOf(Builder& b, const BodyNode& node, const Recipe& r, const Winograd& w) {
   const Layout plain = Plain({kNumbers, w.c, w.o});
-  return b.constants->Get(KeyOf(b, node, r), plain, w.weights_layout, [&](Bytes* own) {
+  const Layout made = w.own == nullptr ? plain : w.weights_layout;
+  return b.constants->Get(KeyOf(b, node, r), made, w.weights_layout, [&](Bytes* own) {
     Bytes scaled;
     const void* from = Scaled(b.Value(node.in[1]), r.scale, &scaled, {w.c * 9, w.o});
     *own = Allocate(plain.get_size());
-    TransformWeights(static_cast<const float*>(from), w.c, w.o, reinterpret_cast<float*>(own->get()));
+    auto* numbers = reinterpret_cast<float*>(own->get());
+    TransformWeights(static_cast<const float*>(from), w.c, w.o, numbers);
+    if (w.own != nullptr) *own = PackPanels(w, numbers);
     return own->get();
   });
 }
@@ -247,31 +280,19 @@ const void* WeightsOf(Builder& b, const BodyNode& node, const Recipe& r, const W
 }  // namespace
 
 bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s) {
-  const PostOp* added = nullptr;
-  if (b.body.exact_convolution || b.Value(node.in[1]).data == nullptr || !IsWorthwhile(s)) return false;
-  std::unique_ptr<Winograd> w = Describe(s, r);
-  if (!ReadPostOps(r, a, w.get(), &added) || !b.Allows({.loses_nan = true})) return false;
-  w->whole = MakeProduct(*w, w->block, AnyLayout({kNumbers, w->c, w->o}), &w->weights_layout);
-  w->rest = w->whole;
-  if (const int64_t rest = w->tiles % w->block; rest > 0)
-    w->rest = MakeProduct(*w, rest, w->weights_layout, &w->weights_layout);
+  std::optional<OwnConv> own = ReadOwnConv(r, a);
+  if (b.body.exact_convolution || b.Value(node.in[1]).data == nullptr || !own || !IsWorthwhile(s) ||
+      !b.Allows({.loses_nan = true}))
+    return false;
+  std::unique_ptr<Winograd> w = Describe(s, std::move(own->end));
+  MakeProducts(w.get());
   w->weights = WeightsOf(b, node, r, *w);
 
-  const Layout x = ChannelsLast(s.XDims()), y = ChannelsLast(s.YDims());
-  std::vector<uint32_t> in = {node.in[0]};
-  std::vector<int> buffers = {b.BufferIn(node.in[0], x)};
-  if (added != nullptr) {
-    in.push_back(added->other);
-    if (a.sum == nullptr) buffers.push_back(b.BufferIn(added->other, y));
-  }
-  const int out = OutOf(b, r, a, y);
-  if (a.sum != nullptr) buffers.push_back(out);
-  buffers.push_back(out);
-  auto own = std::make_unique<OwnLaunch>();
+  auto launch = std::make_unique<OwnLaunch>();
   const uint64_t bytes = w->PerSlot() * static_cast<uint64_t>(w->slots);
-  Keep(&own->launch, std::move(w), Guard<RunWinograd>, bytes);
-  own->reports_nan_loss = true;
-  b.EmitOwn(std::move(own), std::move(in), {r.out}, std::move(buffers));
+  Keep(&launch->launch, std::move(w), Guard<RunWinograd>, bytes);
+  launch->reports_nan_loss = true;
+  EmitOwnConv(b, node, r, a, s, own->added, std::move(launch));
   return true;
 }
 
