@@ -1,5 +1,5 @@
 """Convolutions of f32 images with channels last, which the cpu device with AVX2 computes by the kernels of its own products for
-many channels: windows, strides, padding, dilation, what follows the sums, special values and bits, against the reference device."""
+many channels: windows, strides, padding, dilation, bias and bounds, special values and bits, against the reference device."""
 import os
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def before(g, x, shape):
     return g.node("relu", g.node("conv", x, g.constant(filters(shape[1], shape[1], *[1] * len(shape[3]), seed=4))))
 
 
-# What follows has two image dims.
+# Bias and bounds are for two image dims.
 CASES = [(name, behind) for name, shape in SHAPES.items() for behind in ("nothing", "bias, relu", "clamp", "relu, bias")
          if behind == "nothing" or len(shape[3]) == 2]
 
@@ -100,7 +100,7 @@ def test_special_numbers(context, c, window, number):
 
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_weights_behind_padding(context, number):
-    """Padding adds nothing, whatever the weight."""
+    """Padding adds nothing, even if the weight is not finite."""
     w = filters(64, 256, 3, 3)
     w[5, 7, 0, 0] = number
     got, wanted = run_both(context, lambda g, x, w: conv(g, x, w, {"lo": [1, 1], "hi": [1, 1], "stride": [2, 2]}),

@@ -1,4 +1,4 @@
-// end_loops.h: what follows the sums of the plugin's own convolutions of images with channels last.
+// end_loops.h: the last steps of the plugin's own convolutions of images with channels last.
 #pragma once
 
 #include <cstdint>

@@ -65,7 +65,7 @@ Matrix CellsOf(const keel_call* call, const Images& m, int64_t first, int64_t ro
   return {cells, m.Row(), 1};
 }
 
-// Those of the block after the one at `first`, if it is read from the image.
+// The cells of the block after the one at `first`, if it is read from the image.
 Next NextCells(const keel_call* call, const Images& m, int64_t first) {
   const int64_t next = first + m.block, rows = std::min(m.block, m.Results() - next);
   if (!m.in_place || rows <= 0 || m.parts > 1 || m.piece < m.Depth()) return {};
@@ -108,7 +108,7 @@ keel_rc RunImages(const keel_call* call) {
   return Done(call);
 }
 
-// Blocks of about the same size; those that do not suffice for all threads are cut by channels.
+// Blocks of about the same size. If there are too few for all threads, channels are cut, too.
 void Cut(Images* m) {
   const int64_t results = std::max<int64_t>(m->Results(), 1), blocks = (results + kMostRows - 1) / kMostRows;
   m->block = ((results + blocks - 1) / blocks + kRows - 1) / kRows * kRows;

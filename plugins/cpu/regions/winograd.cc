@@ -1,59 +1,44 @@
 // winograd.cc: a 3x3 convolution of a region with constant weights by the Winograd algorithm F(2x2, 3x3) (see
-// conv/winograd_loops.h), in about 0.6 of the time. Images are channels last; the products are oneDNN's, or
-// with AVX2 the plugin's own.
+// conv/winograd_loops.h), in about 0.6 of the time. Images are channels last.
 //
-// A tile is 2x2 results. One thread transforms a block of tiles, multiplies it (16 matrices at once) and
-// transforms it back while it is in that thread's cache. Blocks do not depend on the number of threads, so
-// neither do bits. The cells of a tile share sums: a NaN, infinity or overflow summand affects results that
-// do not depend on that cell. So the result is checked, and a region with such a result runs again by its
-// careful program, which has no Winograd step.
+// A tile is 2x2 results. One thread transforms a block of tiles, multiplies it (winograd_products.h)
+// and transforms it back while it is in that thread's cache. A tile's sums do not depend on its block, so
+// bits do not depend on the number of threads. The cells of a tile share sums: a NaN, infinity or overflow
+// summand affects results that do not depend on that cell. So the result is checked, and a region with such a
+// result runs again by its careful program, which has no Winograd step.
 #include <atomic>
 #include <limits>
 
 #include "plugins/cpu/conv/conv.h"
 #include "plugins/cpu/conv/winograd_loops.h"
-#include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/regions/invalid.h"
 #include "plugins/cpu/regions/ops.h"
-#include "plugins/cpu/simd/simd.h"
+#include "plugins/cpu/regions/winograd_products.h"
 
 namespace keel_cpu {
 namespace {
 
-constexpr int64_t kNumbers = 16;  // transformed numbers of a tile
-constexpr int64_t kLeast = 24;    // minimum tiles per block for fast products
-
-struct Product {
-  dnnl::matmul run;
-  Layout x, y, pad;
-};
+constexpr int64_t kNumbers = WinogradProducts::kNumbers;
+constexpr int64_t kLeast = 24;  // minimum tiles per block for fast products
 
 struct Winograd {
   int64_t c = 0, o = 0;
   int64_t image[2] = {}, out[2] = {}, lo[2] = {}, grid[2] = {};  // grid: tiles
   int64_t tiles = 0, block = 0, blocks = 0, slots = 0;           // slots: blocks that run concurrently
-  const MatmulOp* own = nullptr;                                 // computes the products; null: oneDNN does
-  Product whole, rest;                                           // of a full block, and of the last one
-  Layout weights_layout;
-  const void* weights = nullptr;
+  WinogradProducts products = {};
   ConvEnd end = {};
   std::vector<float> zeros = {};
   const WinogradTable* loops = nullptr;
 
-  // Of the products of a block. The own kernels take sums of the last one or two rows in another order.
-  int64_t Rows(int64_t count) const {
-    const int64_t rest = count % 6;
-    return own == nullptr || rest == 0 ? count : count - rest + (rest <= 4 ? 4 : 6);
-  }
   uint64_t NumberBytes(int64_t channels) const {
-    return Aligned(static_cast<uint64_t>(kNumbers * Rows(block) * channels) * sizeof(float));
+    return Aligned(static_cast<uint64_t>(kNumbers * products.Rows(block) * channels) * sizeof(float));
   }
   uint64_t InputBytes() const { return NumberBytes(c); }
   uint64_t OutputBytes() const { return NumberBytes(o); }
-  int64_t Panels() const { return (o + own->panel - 1) / own->panel; }
   uint64_t DiscardBytes() const { return Aligned(static_cast<uint64_t>(o) * sizeof(float)); }
-  uint64_t ScratchpadBytes() const { return Aligned(std::max(whole.pad.get_size(), rest.pad.get_size())); }
-  uint64_t PerSlot() const { return InputBytes() + OutputBytes() + DiscardBytes() + ScratchpadBytes(); }
+  uint64_t PerSlot() const {
+    return InputBytes() + OutputBytes() + DiscardBytes() + products.ScratchpadBytes();
+  }
 };
 
 // The image, row and column of a tile's first result.
@@ -78,7 +63,7 @@ void Square(T* images, const int64_t* dims, int64_t channels, TilePosition at, i
 }
 
 void TransformInput(const Winograd& w, const float* x, int64_t first, int64_t count, float* to) {
-  const int64_t rows = w.Rows(count);
+  const int64_t rows = w.products.Rows(count);
   for (int64_t q = 0; q < kNumbers; q++)
     std::fill_n(to + (q * rows + count) * w.c, (rows - count) * w.c, 0.0F);
   for (int64_t t = 0; t < count; t++) {
@@ -92,7 +77,7 @@ void TransformInput(const Winograd& w, const float* x, int64_t first, int64_t co
 bool TransformOutput(const Winograd& w, const float* from, int64_t first, int64_t count, const float* added,
                      float* y, float* discarded) {
   bool finite = true;
-  const int64_t rows = w.Rows(count);
+  const int64_t rows = w.products.Rows(count);
   for (int64_t t = 0; t < count; t++) {
     const TilePosition at = PositionOf(w, first + t);
     const float* summand[4];
@@ -106,34 +91,15 @@ bool TransformOutput(const Winograd& w, const float* from, int64_t first, int64_
   return finite;
 }
 
-void MultiplyOwn(const Winograd& w, int64_t rows, const float* x, float* y) {
-  const MatmulOp& op = *w.own;
-  const int64_t panels = w.Panels(), numbers = w.c * op.panel;
-  const auto* weights = static_cast<const float*>(w.weights);
-  for (int64_t i = 0; i < kNumbers * panels; i++, weights += numbers) {
-    const int64_t q = i / panels, more = i + 1 < kNumbers * panels ? 1 : 0;
-    const Next next = {weights + numbers, more * numbers * static_cast<int64_t>(sizeof(float))};
-    op.multiply({x + q * rows * w.c, w.c, 1}, {weights, op.panel, next}, rows, w.o, w.c, i % panels, false,
-                y + q * rows * w.o);
-  }
-}
-
 // Operands: x and optionally the summand. False: a result is not finite.
 bool RunBlock(const keel_call* call, const Winograd& w, int64_t block, char* workspace,
               dnnl::stream* stream) {
   const int64_t first = block * w.block, count = std::min(w.block, w.tiles - first);
-  const Product& p = count == w.block ? w.whole : w.rest;
   auto* transformed = reinterpret_cast<float*>(workspace);
   auto* made = reinterpret_cast<float*>(workspace + w.InputBytes());
   auto* discarded = reinterpret_cast<float*>(workspace + w.InputBytes() + w.OutputBytes());
   TransformInput(w, In<float>(call, 0), first, count, transformed);
-  if (w.own != nullptr)
-    MultiplyOwn(w, w.Rows(count), transformed, made);
-  else
-    p.run.execute(*stream, {{DNNL_ARG_SRC, At(p.x, transformed)},
-                            {DNNL_ARG_WEIGHTS, At(w.weights_layout, w.weights)},
-                            {DNNL_ARG_DST, At(p.y, made)},
-                            {DNNL_ARG_SCRATCHPAD, At(p.pad, workspace + w.PerSlot() - w.ScratchpadBytes())}});
+  w.products.Run(count, transformed, made, workspace + w.PerSlot() - w.products.ScratchpadBytes(), stream);
   return TransformOutput(w, made, first, count, w.end.adds ? In<float>(call, 1) : nullptr,
                          Out<float>(call, 0), discarded);
 }
@@ -186,18 +152,6 @@ void TransformWeights(const float* w, int64_t c, int64_t o, float* to) {
         for (int64_t k = k0; k < std::min(o, k0 + kSide); k++) transform_input(i, k);
 }
 
-// The product of a block, on one thread.
-Product MakeProduct(const Winograd& w, int64_t count, const Layout& weights, Layout* chosen) {
-  const int before = keel_threads_get();
-  SetThreads(1);
-  const Layout x = Plain({kNumbers, count, w.c}), y = Plain({kNumbers, count, w.o});
-  const dnnl::matmul::primitive_desc d(Engine(), x, weights, y, UserScratch());
-  SetThreads(before);
-  if (!IsOptimized(d)) throw dnnl::error(dnnl_unimplemented, "no good product");
-  *chosen = d.weights_desc();
-  return {dnnl::matmul(d), x, y, d.scratchpad_desc()};
-}
-
 // A block has as many tiles as fit a cache of 2 MiB with their intermediates, at least kLeast, and blocks are
 // a multiple of the threads if possible.
 void CutBlocks(Winograd* w) {
@@ -237,44 +191,9 @@ std::unique_ptr<Winograd> Describe(const Conv& s, ConvEnd end) {
   w->end = std::move(end);
   w->end.bias.resize(static_cast<size_t>(s.o));
   w->loops = &WinogradLoops();
-  if (SimdLevel() == 1) w->own = MatmulLoops(KEEL_F32);
   CutBlocks(w.get());
+  w->products = {s.c, s.o, w->block, (w->tiles - 1) % w->block + 1};
   return w;
-}
-
-void MakeProducts(Winograd* w) {
-  if (w->own != nullptr) {
-    w->weights_layout = Plain({kNumbers, w->Panels() * w->own->panel, w->c});
-    return;
-  }
-  w->whole = MakeProduct(*w, w->block, AnyLayout({kNumbers, w->c, w->o}), &w->weights_layout);
-  w->rest = w->whole;
-  if (const int64_t rest = w->tiles % w->block; rest > 0)
-    w->rest = MakeProduct(*w, rest, w->weights_layout, &w->weights_layout);
-}
-
-Bytes PackPanels(const Winograd& w, const float* weights) {
-  Bytes packed = AllocateConstant(w.weights_layout.get_size());
-  const int64_t panels = w.Panels(), numbers = w.c * w.own->panel;
-  for (int64_t i = 0; i < kNumbers * panels; i++)
-    w.own->pack({weights + i / panels * w.c * w.o, w.o, 1}, w.c, w.o, i % panels,
-                reinterpret_cast<float*>(packed.get()) + i * numbers);
-  return packed;
-}
-
-// 16/9 of the memory, in the layout of the products.
-const void* WeightsOf(Builder& b, const BodyNode& node, const Recipe& r, const Winograd& w) {
-  const Layout plain = Plain({kNumbers, w.c, w.o});
-  const Layout made = w.own == nullptr ? plain : w.weights_layout;
-  return b.constants->Get(KeyOf(b, node, r), made, w.weights_layout, [&](Bytes* own) {
-    Bytes scaled;
-    const void* from = Scaled(b.Value(node.in[1]), r.scale, &scaled, {w.c * 9, w.o});
-    *own = Allocate(plain.get_size());
-    auto* numbers = reinterpret_cast<float*>(own->get());
-    TransformWeights(static_cast<const float*>(from), w.c, w.o, numbers);
-    if (w.own != nullptr) *own = PackPanels(w, numbers);
-    return own->get();
-  });
 }
 
 }  // namespace
@@ -285,8 +204,11 @@ bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attri
       !b.Allows({.loses_nan = true}))
     return false;
   std::unique_ptr<Winograd> w = Describe(s, std::move(own->end));
-  MakeProducts(w.get());
-  w->weights = WeightsOf(b, node, r, *w);
+  w->products.SetWeights(b.constants, KeyOf(b, node, r), [&](float* to) {
+    Bytes scaled;
+    const void* from = Scaled(b.Value(node.in[1]), r.scale, &scaled, {s.c * 9, s.o});
+    TransformWeights(static_cast<const float*>(from), s.c, s.o, to);
+  });
 
   auto launch = std::make_unique<OwnLaunch>();
   const uint64_t bytes = w->PerSlot() * static_cast<uint64_t>(w->slots);
