@@ -1,5 +1,5 @@
 // own_conv.cc: convolutions by the plugin's own code on images with channels last: the common part of
-// winograd.cc and images share, and the choice of conv/images.h.
+// winograd.cc and conv/images.h, and where the latter is taken.
 #include "plugins/cpu/conv/images.h"
 #include "plugins/cpu/regions/ops.h"
 #include "plugins/cpu/simd/simd.h"
