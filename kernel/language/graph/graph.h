@@ -28,7 +28,7 @@ namespace keel {
 
 using ValueId = uint32_t;
 using NodeId = uint32_t;
-inline constexpr ValueId kNoValue = 0xffffffffu;
+inline constexpr ValueId kNoValue = kNoOperand;
 
 // State of the module. The storage is shared with copies of the module and with other modules that use the
 // variable.

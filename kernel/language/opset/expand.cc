@@ -263,17 +263,6 @@ absl::Status Expander::Literals(const OpDef& def, const std::vector<BodyValue>& 
   return absl::OkStatus();
 }
 
-std::vector<Operand> TypesOf(std::span<const Value> in, BodySink& sink) {
-  std::vector<Operand> operands(in.size());
-  for (size_t i = 0; i < in.size(); i++) {
-    if (in[i] == BodySink::kNone)
-      operands[i].kind = Operand::kAbsent;
-    else
-      operands[i].type = sink.Type(in[i]);
-  }
-  return operands;
-}
-
 }  // namespace opset
 
 absl::StatusOr<std::vector<BodySink::Value>> ExpandBody(const Catalogue& catalogue, const OpDef& def,
@@ -281,7 +270,7 @@ absl::StatusOr<std::vector<BodySink::Value>> ExpandBody(const Catalogue& catalog
                                                         const Attrs& given, DimTable& dims, BodySink& sink) {
   using namespace opset;
   if (def.body.empty()) return Invalid(def.name, " has no body in other ops");
-  std::vector<Operand> operands = TypesOf(in, sink);
+  std::vector<Operand> operands = OperandsOf(in, [&](BodySink::Value v) { return sink.Type(v); });
   Env env(def, dims);
   env.operands = operands;
   Inferred inferred;

@@ -68,7 +68,4 @@ class Expander : public LocalDims {
   HashMap<std::string, const Statement*> lazy_;  // lazy assignments, by the names that they bind
 };
 
-// The operands of a node, for inference.
-std::vector<Operand> TypesOf(std::span<const BodySink::Value> in, BodySink& sink);
-
 }  // namespace keel::opset

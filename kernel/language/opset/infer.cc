@@ -190,6 +190,18 @@ absl::Status InferInto(Env& env, const Attrs& given, Inferred* out, const GraphT
 
 }  // namespace opset
 
+std::vector<Operand> OperandsOf(std::span<const uint32_t> ids,
+                                absl::FunctionRef<TensorType(uint32_t id)> type_of) {
+  std::vector<Operand> operands(ids.size());
+  for (size_t i = 0; i < ids.size(); i++) {
+    if (ids[i] == kNoOperand)
+      operands[i].kind = Operand::kAbsent;
+    else
+      operands[i].type = type_of(ids[i]);
+  }
+  return operands;
+}
+
 absl::Status Infer(const OpDef& def, std::span<const Operand> operands, const Attrs& given, DimTable& dims,
                    Inferred* out, const GraphTypesOf* graphs, const VarTypeOf* vars) {
   Env env(def, dims);

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "kernel/base/status.h"
 #include "kernel/language/dims/dim_table.h"
 #include "kernel/language/values/dtype.h"
@@ -54,6 +55,10 @@ struct Operand {
   enum Kind : uint8_t { kTyped, kWeakInt, kWeakFloat, kAbsent } kind = kTyped;
   TensorType type;  // kTyped
 };
+inline constexpr uint32_t kNoOperand = 0xffffffffu;  // the id of an omitted operand
+// A node's operands: those with an id have the type of their value.
+std::vector<Operand> OperandsOf(std::span<const uint32_t> ids,
+                                absl::FunctionRef<TensorType(uint32_t id)> type_of);
 
 // The types of a graph's parameters and results, for attributes that name a graph.
 struct GraphTypes {
@@ -159,7 +164,7 @@ absl::StatusOr<std::vector<TensorType>> BodyParams(const OpDef&, std::span<const
 class BodySink {
  public:
   using Value = uint32_t;
-  static constexpr Value kNone = 0xffffffffu;
+  static constexpr Value kNone = kNoOperand;
   virtual ~BodySink() = default;
   virtual absl::StatusOr<std::vector<Value>> Node(std::string_view op, std::span<const Value> in,
                                                   const Attrs& attrs) = 0;

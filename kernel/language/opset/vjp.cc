@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<BodySink::Value>> ExpandVjp(const Catalogue& catalogu
                                                        DimTable& dims, BodySink& sink) {
   using namespace opset;
   if (VjpOf(def) != Vjp::kRule) return Invalid(def.name, " has no gradient rule");
-  std::vector<Operand> operands = TypesOf(node.in, sink);
+  std::vector<Operand> operands = OperandsOf(node.in, [&](BodySink::Value v) { return sink.Type(v); });
   Env env(def, dims);
   env.operands = operands;
   Inferred inferred;

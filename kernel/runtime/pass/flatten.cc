@@ -114,16 +114,12 @@ class Flattener : public BodySink {
   absl::StatusOr<bool> StaysWhole(const OpDef& op, const std::vector<Value>& in, const Attrs& attrs) {
     if (!HasBody(op)) return true;
     if (!work_.whole.contains(std::string(OpName(op)))) return false;
-    std::vector<Operand> operands;
-    keel_node view;
-    view.op = &op;
-    for (Value v : in) {
-      view.in.push_back(ViewValue(to_, v, true));
-      operands.push_back(v == kNoValue ? Operand{Operand::kAbsent, {}}
-                                       : Operand{Operand::kTyped, to_.values[v].type});
-    }
+    std::vector<Operand> operands = OperandsOf(in, [&](Value v) { return Type(v); });
     Inferred inferred;
     RETURN_IF_ERROR(Infer(op, operands, attrs, work_.to.dims, &inferred));
+    keel_node view;
+    view.op = &op;
+    for (Value v : in) view.in.push_back(ViewValue(to_, v, true));
     for (const TensorType& type : inferred.results) view.out.push_back(ViewType(type));
     view.attrs = std::move(inferred.attrs);
     return work_.keeps(view);

@@ -93,10 +93,7 @@ bool Rewrite::Fetched(ValueId v) { return v < rooted_.size() && rooted_[v]; }
 
 absl::StatusOr<Inferred> Rewrite::InferNode(NodeId n) {
   const Node& node = graph_->nodes[n];
-  std::vector<Operand> operands;
-  for (ValueId v : node.in)
-    operands.push_back(v == kNoValue ? Operand{Operand::kAbsent, {}}
-                                     : Operand{Operand::kTyped, graph_->values[v].type});
+  std::vector<Operand> operands = OperandsOf(node.in, [&](ValueId v) { return graph_->values[v].type; });
   GraphTypesOf types = [this](int64_t graph) { return edit_.module->BodyTypes(graph); };
   Inferred inferred;
   VarTypeOf vars = [this](int64_t v) { return edit_.module->VariableType(v); };

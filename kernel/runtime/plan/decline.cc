@@ -46,13 +46,9 @@ class Replacement : public BodySink {
   absl::StatusOr<std::vector<Value>> Emit(const OpDef& op, std::vector<uint32_t> in, const Attrs& attrs,
                                           const Impl* after) {
     if (IsTypedByGraph(op) || IsControl(op) || HasEffect(op)) return Declined();
-    std::vector<Operand> operands;
+    std::vector<Operand> operands = OperandsOf(in, [&](Value v) { return Type(v); });
     Step step;
-    for (uint32_t v : in) {
-      operands.push_back(v == kNoValue ? Operand{Operand::kAbsent, {}}
-                                       : Operand{Operand::kTyped, out_.values[v].type});
-      step.in_dtypes.push_back(operands.back().type.dtype);
-    }
+    for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
     Inferred inferred;
     RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred));
     out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());

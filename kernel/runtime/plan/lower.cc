@@ -143,10 +143,7 @@ class Lowering : public BodySink {
 
   absl::StatusOr<std::vector<Value>> Emit(const OpDef& op, std::vector<uint32_t> in, const Attrs& attrs,
                                           const std::vector<std::string>& names) {
-    std::vector<Operand> operands;
-    for (uint32_t v : in)
-      operands.push_back(v == kNoValue ? Operand{Operand::kAbsent, {}}
-                                       : Operand{Operand::kTyped, out_.values[v].type});
+    std::vector<Operand> operands = OperandsOf(in, [&](Value v) { return Type(v); });
     Inferred inferred;
     RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred, &types_, &vars_));
     for (Inferred::Check& check : inferred.checks)

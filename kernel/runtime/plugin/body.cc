@@ -41,13 +41,11 @@ class BodyBuilder {
   absl::Status AddNode(const Node& from) {
     Body::Node node{from.op, "", {}, {}, from.attrs, nullptr};
     node.name = graph_.NodeName(static_cast<NodeId>(&from - graph_.nodes.data()));
-    std::vector<Operand> operands;
     for (ValueId v : from.in) {
       RETURN_IF_ERROR(AddConstant(v));
       node.in.push_back(v == kNoValue ? kNoValue : numbers_[v]);
-      operands.push_back(v == kNoValue ? Operand{Operand::kAbsent, {}}
-                                       : Operand{Operand::kTyped, body_->values[numbers_[v]]});
     }
+    std::vector<Operand> operands = OperandsOf(node.in, [&](uint32_t v) { return body_->values[v]; });
     for (ValueId v : from.out) {
       RETURN_IF_ERROR(AddValue(v));
       node.out.push_back(numbers_[v]);

@@ -102,7 +102,7 @@ class Attempt : public opset::LocalDims, public BodySink {
   bool Holds(opset::Env& env) {
     for (ValueId v : values_)
       if (v == kNoValue) return false;
-    types_ = opset::TypesOf(values_, *this);
+    types_ = OperandsOf(values_, [&](Value v) { return Type(v); });
     env.operands = types_;
     env.locals = this;
     std::vector<Inferred::Check> unknown;
@@ -120,7 +120,7 @@ class Attempt : public opset::LocalDims, public BodySink {
   // bind: binds new names; otherwise compares the values.
   bool Attributes(opset::Env& env, const Expr& call, const keel::Node& node, bool bind) {
     opset::Env own(*node.op, env.dims);
-    std::vector<Operand> operands = opset::TypesOf(node.in, *this);
+    std::vector<Operand> operands = OperandsOf(node.in, [&](Value v) { return Type(v); });
     own.operands = operands;
     Inferred inferred;
     if (!opset::InferInto(own, node.attrs, &inferred).ok()) return false;
