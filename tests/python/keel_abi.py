@@ -1,88 +1,24 @@
 """A small binding of abi/keel.h with ctypes, for the tests and tools; NumPy arrays in and out.
 
-Start with `call`, which makes every call (a failure becomes a KeelError); then one class per handle of keel.h, with the same
-names. Arrays are passed without a copy. The library is $KEEL_LIB, else that of the build folder $KEEL_BUILD, else of
-build/release.
+Start with `call` of keel_calls.py, which makes every call (a failure becomes a KeelError); then one class per handle of
+keel.h, with the same names. Arrays are passed without a copy.
 """
 import ctypes as C
 import json
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 
+from keel_calls import BUILD, LIBRARY, ROOT, Handle, KeelError, call, lib  # noqa: F401
 from keel_types import (Attr, Kv, Plugin, Tensor, code_of, dt, dtype_of, encode, int64s, is_storage, names,  # noqa: F401
                         options, tensor_of, unpack)
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("KEEL_BUILD", ROOT / "build" / "release"))
-LIBRARY = os.environ.get("KEEL_LIB", str(BUILD / "lib" / "libkeel.so"))
-CODES = {1: "CANCELLED", 2: "UNKNOWN", 3: "INVALID", 5: "NOT_FOUND", 6: "EXISTS", 8: "OOM", 9: "PRECONDITION",
-         11: "RANGE", 12: "UNIMPLEMENTED", 13: "INTERNAL", 14: "UNAVAILABLE"}
 NO_VALUE = 0xFFFFFFFF
 PRINT = C.CFUNCTYPE(None, C.c_void_p, C.c_int32, C.c_void_p, C.c_uint64)
 
 
 class Dim(int):  # a handle of keel_module_dim
     pass
-
-
-class KeelError(Exception):
-    def __init__(self, rc, error):
-        self.code = CODES.get(rc, str(rc))
-        self.message, self.op, self.node, self.plugin, self.hint = (
-            lib().keel_error_text(error, part).decode() if error else "" for part in range(5))
-        super().__init__(f"{self.code}: {self.message} [op {self.op!r} node {self.node!r} plugin {self.plugin!r}] "
-                         f"hint: {self.hint}")
-
-
-_library = None
-
-
-def lib():
-    global _library
-    if _library is None:
-        _library = C.CDLL(LIBRARY)
-        for name in ("version", "error_text", "text_data", "array_device", "device_name"):
-            getattr(_library, "keel_" + name).restype = C.c_char_p
-        _library.keel_array_retain.restype = C.c_void_p
-    return _library
-
-
-def call(name, *args):
-    """A function whose last argument is keel_error**."""
-    error = C.c_void_p()
-    rc = getattr(lib(), name)(*args, C.byref(error))
-    if rc != 0:
-        failure = KeelError(rc, error)
-        lib().keel_error_free(error)
-        raise failure
-
-
-class Handle:
-    """Owns one object of libkeel; `keep` are Python objects that it references."""
-    free = _as_parameter_ = None
-
-    def __init__(self, pointer, *keep):
-        self._as_parameter_, self.keep = pointer, keep
-
-    def __del__(self):
-        if self.free and self._as_parameter_:
-            getattr(lib(), self.free)(self._as_parameter_)
-            self._as_parameter_ = None
-
-    def make(self, kind, name, *args):
-        out = C.c_void_p()
-        call(name, self, *args, C.byref(out))
-        return kind(out, self)
-
-    def text(self, name, *args):
-        out = C.c_void_p()
-        call(name, self, *args, C.byref(out))
-        result = lib().keel_text_data(out, None).decode()
-        lib().keel_text_free(out)
-        return result
 
 
 _wrapped = {}  # memory borrowed by libkeel, by the number passed to its release callback
