@@ -240,13 +240,19 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   nodes.push_back(std::move(node));
   depth = deep;
   expanded = all;
-  new_sizes = new_sizes || !SizeAttr(*op).empty();
+  new_sizes = new_sizes || HasNewSize(*op);
   for (uint32_t body : BodiesOf(nodes.back().attrs)) {
     module->graphs[body]->called = true;
     new_sizes = new_sizes || module->graphs[body]->new_sizes;
   }
   effects.Add(EffectsOf(*this, nodes.back()));
   return id;
+}
+
+std::optional<size_t> NewSizeOf(const Node& node, const DimTable& dims) {
+  if (!HasNewSize(*node.op)) return std::nullopt;
+  const AttrValue* size = FindAttr(node.attrs, SizeAttr(*node.op));
+  return size ? dims.symbol_index(size->i) : std::nullopt;
 }
 
 bool BodiesMakeSizes(const Module& m, const Attrs& attrs) {
@@ -258,8 +264,7 @@ bool Graph::Makes(Dim size) const {
   std::vector<size_t> used;
   module->dims.Symbols(size, &used);
   return std::ranges::any_of(nodes, [&](const Node& node) {
-    const AttrValue* made = FindAttr(node.attrs, SizeAttr(*node.op));
-    const std::optional<size_t> symbol = made ? module->dims.symbol_index(made->i) : std::nullopt;
+    const std::optional<size_t> symbol = NewSizeOf(node, module->dims);
     return symbol && std::ranges::count(used, *symbol) != 0;
   });
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -194,7 +195,9 @@ bool IsBodyOfCall(const Module& m, std::string_view graph);
 // The graphs that a node calls.
 std::vector<uint32_t> BodiesOf(const Attrs&);
 std::vector<uint32_t> BodiesOf(const OpDef&, const Attrs&);  // in the order of the op's attributes
-// Whether a node of the bodies makes a size that only a run knows.
+// The symbol of the size that the node makes and only a run knows, if any.
+std::optional<size_t> NewSizeOf(const Node&, const DimTable&);
+// Whether a node of the bodies makes such a size.
 bool BodiesMakeSizes(const Module& m, const Attrs&);
 // Calls change with each graph number of the attribute.
 void ForEachBody(Attr& attr, absl::FunctionRef<void(int64_t&)> change);

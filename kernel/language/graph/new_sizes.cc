@@ -7,12 +7,8 @@ namespace keel {
 
 NewSizes::NewSizes(const Graph& graph) : graph_(graph) {
   if (!graph.new_sizes) return;
-  for (const Node& node : graph.nodes) {
-    const AttrValue* size = FindAttr(node.attrs, SizeAttr(*node.op));
-    if (SizeAttr(*node.op).empty() || !size) continue;
-    if (std::optional<size_t> symbol = graph.module->dims.symbol_index(size->i))
-      makers_[*symbol] = node.out[0];
-  }
+  for (const Node& node : graph.nodes)
+    if (std::optional<size_t> symbol = NewSizeOf(node, graph.module->dims)) makers_[*symbol] = node.out[0];
 }
 
 void NewSizes::ForEach(const Node& node, absl::FunctionRef<void(ValueId)> f) const {

@@ -82,6 +82,7 @@ std::string_view SizeAttr(const OpDef& def) {
     if (a.default_text == kNewSize) return a.name;
   return "";
 }
+bool HasNewSize(const OpDef& def) { return !SizeAttr(def).empty(); }
 bool MayFail(const OpDef& def, DType first) {
   return std::any_of(def.fails.begin(), def.fails.end(), [&](const opset::FailDef& f) {
     return !f.dtypes || first == DType::kNone || f.dtypes & opset::Bit(first);

@@ -44,7 +44,7 @@ void Rewrite::Kill(NodeId start) {
     NodeId n = stack.back();
     stack.pop_back();
     const Node& node = copy_->nodes[n];
-    if (!alive_[n] || kept_[n] || !SizeAttr(*node.op).empty()) continue;
+    if (!alive_[n] || kept_[n] || HasNewSize(*node.op)) continue;
     if (std::any_of(node.out.begin(), node.out.end(),
                     [&](ValueId v) { return !fed_[v] && (uses_[v] || rooted_[v]); }))
       continue;

@@ -50,7 +50,7 @@ class Writer : public GraphCopier {
     for (ValueId v : roots) value[v] = true;
     for (size_t i = order_.size(); i-- > 0;) {
       const Node& n = from_.nodes[order_[i]];
-      bool need = kept_[order_[i]] || !SizeAttr(*n.op).empty();  // other nodes may mention the size
+      bool need = kept_[order_[i]] || HasNewSize(*n.op);  // other nodes may mention the size
       for (ValueId v : n.out) need = need || (value[v] && map[v] == kNoValue);
       node[order_[i]] = need;
       for (ValueId v : n.in)

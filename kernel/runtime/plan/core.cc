@@ -165,8 +165,6 @@ absl::Status CoreRun::MakeArrays() {
 
 bool IsCore(const OpDef& op) { return (HasEffect(op) || HasNewSize(op)) && FindOp(OpName(op)); }
 
-bool HasNewSize(const OpDef& op) { return !SizeAttr(op).empty(); }
-
 bool IsVariableOp(const OpDef& op) { return IsCore(op) && !VarAttr(op).empty(); }
 
 absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attrs& attrs, size_t operands,

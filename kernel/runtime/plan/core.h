@@ -53,7 +53,6 @@ struct CoreRun {
 
 bool IsCore(const OpDef& op);
 bool IsVariableOp(const OpDef& op);  // a core op on a variable
-bool HasNewSize(const OpDef& op);    // only a run knows the size of its result
 // Fails if the format of a print does not match its operands.
 absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attrs& attrs, size_t operands,
                                                      const Module& module, Printer* printer);
