@@ -104,7 +104,9 @@ int convert_command(const Args& args) {
   else
     refuse_unused(model, given);
   progress.say("writing " + convert_flags.out_file);
-  const std::string weights = convert_flags.out_file + ".data";  // of an ONNX model above the format's limit
+  // Of an ONNX model above the format's limit. A save replaces files, so weights that it writes get a new
+  // number.
+  const std::string weights = convert_flags.out_file + ".data";
   const uint64_t before = file_number(weights);
   save_model(context, args, convert_flags.out_file, model);
   progress.done();
