@@ -27,6 +27,14 @@ struct Scope {
   std::string show(Text name) const;
 };
 
+// Names in quotes, for a message.
+template <class Names>
+std::string listed(const Names& names) {
+  std::string all;
+  for (const std::string& name : names) all += cat(all.empty() ? "'" : ", '", name, "'");
+  return all.empty() ? "none" : all;
+}
+
 class Importer {
  public:
   // Options: "dim.NAME" = "4", "shape.INPUT" = "1,3,?,192": sizes that replace the model's; "length.INPUT" =

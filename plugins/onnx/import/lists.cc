@@ -35,12 +35,6 @@ int64_t length_of(const ValueInfo& info, Text text) {
   return *n == 0 && !info.is_sequence ? kAbsent : *n;
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string out;
-  for (const auto& name : names) out += cat(out.empty() ? "'" : ", '", name, "'");
-  return out;
-}
-
 }  // namespace
 
 // The value of "length.NAME"; null: not given.
@@ -58,8 +52,8 @@ void Importer::check_lengths(const std::vector<std::string>& names) const {
     if (key.substr(0, kOption.size()) != kOption) continue;
     const std::string name(key.substr(kOption.size()));
     if (std::find(names.begin(), names.end(), name) == names.end())
-      refuse(KEEL_NOT_FOUND, cat("the model has no sequence or optional '", name, "'; it has ",
-                                 names.empty() ? "none" : listed(names)));
+      refuse(KEEL_NOT_FOUND,
+             cat("the model has no sequence or optional '", name, "'; it has ", listed(names)));
   }
 }
 

@@ -13,12 +13,6 @@ int64_t number(Text text, const std::string& what) {
   return *n;
 }
 
-std::string listed(const std::set<std::string>& names) {
-  std::string out;
-  for (const auto& name : names) out += cat(out.empty() ? "'" : ", '", name, "'");
-  return out.empty() ? "none" : out;
-}
-
 }  // namespace
 
 void Importer::learn(const std::string& symbol, int64_t size, const std::string& from) {

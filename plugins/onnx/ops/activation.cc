@@ -7,93 +7,68 @@
 namespace onnx_import {
 namespace {
 
-// Shorthand for formulas: x is operand 0, n() a constant of its dtype.
-struct Formula {
-  explicit Formula(Call& call) : c(call), e(call.e), x(call.in(0)), dtype(call.dtype(0)) {}
-  keel_value n(double number) { return e.scalar(dtype, number); }
-  keel_value op(const char* name, const Ids& in) { return e.op(name, in); }
-  Call& c;
-  Edit& e;
-  keel_value x;
-  keel_dt dtype;
-};
-
-// x if x > 0 (>= 0 gives the same here), else `other`.
-void positive_or(Formula& f, keel_value other) {
-  f.c.done("select", {f.op("greater", {f.x, f.n(0)}), f.x, other});
-}
-
-keel_value exp_minus_one(Formula& f, keel_value x) { return f.op("sub", {f.op("exp", {x}), f.n(1)}); }
+// The result: x if x > 0 (>= 0 gives the same here), else `other`.
+void positive_or(Call& c, const Term& x, const Term& other) { c.done("select", {(x > 0).v, x.v, other.v}); }
 
 void leaky_relu(Call& c) { c.done("leaky_relu", {c.in(0)}, Attrs().f("alpha", c.f("alpha", 0.01))); }
 
 void elu(Call& c) {
-  Formula f(c);
-  positive_or(f, f.op("mul", {f.n(c.f("alpha", 1)), exp_minus_one(f, f.x)}));
+  const Term x(c, 0), alpha = x.n(c.f("alpha", 1));
+  positive_or(c, x, alpha * (x.op("exp") - 1));
 }
 
 void celu(Call& c) {
-  Formula f(c);
-  const keel_value alpha = f.n(c.f("alpha", 1));
-  positive_or(f, f.op("mul", {alpha, exp_minus_one(f, f.op("div", {f.x, alpha}))}));
+  const Term x(c, 0), alpha = x.n(c.f("alpha", 1));
+  positive_or(c, x, alpha * ((x / alpha).op("exp") - 1));
 }
 
 void selu(Call& c) {
-  Formula f(c);
   const bool old = c.opset < 6;
-  const double alpha = c.f("alpha", old ? 1.6732 : 1.67326319217681884765625),
-               gamma = c.f("gamma", old ? 1.0507 : 1.05070102214813232421875);
-  const keel_value low = f.op("mul", {f.n(alpha), exp_minus_one(f, f.x)});
-  const keel_value y = f.op("select", {f.op("greater", {f.x, f.n(0)}), f.x, low});
-  c.done("mul", {f.n(gamma), y});
+  const Term x(c, 0), alpha = x.n(c.f("alpha", old ? 1.6732 : 1.67326319217681884765625));
+  const double gamma = c.f("gamma", old ? 1.0507 : 1.05070102214813232421875);
+  const Term low = alpha * (x.op("exp") - 1), y = select(x > 0, x, low);
+  c.done("mul", {x.n(gamma).v, y.v});
 }
 
-keel_value hard_sigmoid_of(Formula& f, double alpha, double beta) {
-  const keel_value line = f.op("add", {f.op("mul", {f.x, f.n(alpha)}), f.n(beta)});
-  return f.op("clamp", {line, f.n(0), f.n(1)});
-}
-void hard_sigmoid(Call& c) {
-  Formula f(c);
-  c.set(0, hard_sigmoid_of(f, c.f("alpha", 0.2), c.f("beta", 0.5)));
-}
+Term hard_sigmoid_of(const Term& x, double alpha, double beta) { return (x * alpha + beta).clamp(0, 1); }
+void hard_sigmoid(Call& c) { c.set(0, hard_sigmoid_of(Term(c, 0), c.f("alpha", 0.2), c.f("beta", 0.5)).v); }
 void hard_swish(Call& c) {
-  Formula f(c);
-  c.done("mul", {f.x, hard_sigmoid_of(f, 1.0 / 6, 0.5)});
+  const Term x(c, 0);
+  c.done("mul", {x.v, hard_sigmoid_of(x, 1.0 / 6, 0.5).v});
 }
 
 void prelu(Call& c) {
-  Formula f(c);
-  c.done("select", {f.op("less", {f.x, f.n(0)}), f.op("mul", {f.x, c.in(1)}), f.x});
+  const Term x(c, 0);
+  c.done("select", {(x < 0).v, (x * Term(c, 1)).v, x.v});
 }
 
 void softsign(Call& c) {
-  Formula f(c);
-  c.done("div", {f.x, f.op("add", {f.n(1), f.op("abs", {f.x})})});
+  const Term x(c, 0), one = x.n(1);
+  c.done("div", {x.v, (one + x.op("abs")).v});
 }
 
 void swish(Call& c) {
-  Formula f(c);
+  const Term x(c, 0);
   const double alpha = c.f("alpha", 1);
-  if (alpha == 1) return c.done("silu", {f.x});
-  c.done("mul", {f.x, f.op("sigmoid", {f.op("mul", {f.x, f.n(alpha)})})});
+  if (alpha == 1) return c.done("silu", {x.v});
+  c.done("mul", {x.v, (x * alpha).op("sigmoid").v});
 }
 
 void swiglu(Call& c) {
-  Formula f(c);
+  const Term x(c, 0);
   const double alpha = c.f("alpha", 1);
-  const keel_value gate = alpha == 1 ? f.op("silu", {f.x})
-                                     : f.op("mul", {f.x, f.op("sigmoid", {f.op("mul", {f.x, f.n(alpha)})})});
-  c.done("mul", {gate, c.in(1)});
+  const Term gate = alpha == 1 ? x.op("silu") : x * (x * alpha).op("sigmoid");
+  c.done("mul", {gate.v, c.in(1)});
 }
 
 void mish(Call& c) {
-  Formula f(c);
-  c.done("mul", {f.x, f.op("tanh", {f.op("softplus", {f.x})})});
+  const Term x(c, 0);
+  c.done("mul", {x.v, x.op("softplus").op("tanh").v});
 }
 
 void thresholded_relu(Call& c) {
-  Formula f(c);
-  c.done("select", {f.op("greater", {f.x, f.n(c.f("alpha", 1))}), f.x, f.n(0)});
+  const Term x(c, 0);
+  c.done("select", {(x > c.f("alpha", 1)).v, x.v, x.n(0).v});
 }
 
 // Of integers in f64, as bias and lambd are floats and the negative lambd is no unsigned number.
