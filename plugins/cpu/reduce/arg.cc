@@ -5,6 +5,8 @@
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/parallel/parallel.h"
 #include "plugins/cpu/reduce/loops.h"
+#include "plugins/cpu/reduce/scan_loops.h"
+#include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
 namespace {
@@ -108,18 +110,35 @@ keel_rc PrepareArg(const Node& node, keel_launch* launch) {
 template <class T>
 using Running = std::conditional_t<std::is_integral_v<Compute<T>>, uint64_t, double>;
 
-// Calls step(now, at, first) for each element of each line in order, or from the end: now is 0 before the
-// first one; at is the element's place.
+constexpr int64_t kTogether = 256;  // adjacent lines, whose elements are computed row by row
+
+// Calls step(now, at, first) for each element of `count` adjacent lines in order, or from the end: now is 0
+// before the first one; at is the element's place.
+template <class T, int64_t kMost, class F>
+void StepLines(const keel_call* call, const Lines& lines, int64_t line, int64_t count, bool reverse,
+               int64_t cost, const F& step) {
+  const int64_t start = lines.First(line);
+  Running<T> now[kMost];
+  std::fill(now, now + count, Running<T>{});
+  InChunks(call, 0, lines.n, cost * count, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; i++) {
+      const int64_t at = start + (reverse ? lines.n - 1 - i : i) * lines.inner;
+      KEEL_IVDEP
+      for (int64_t k = 0; k < (kMost == 1 ? 1 : count); k++) step(now[k], at + k, i == 0);
+    }
+  });
+}
+// The same for all lines from `first` on.
 template <class T, class F>
-keel_rc AlongLines(const keel_call* call, const Lines& lines, bool reverse, int64_t cost, const F& step) {
-  ParallelFor(call, lines.Count(), lines.n * cost, [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; line++) {
-      const int64_t start = lines.First(line);
-      Running<T> now = 0;
-      InChunks(call, 0, lines.n, cost, [&](int64_t from, int64_t to) {
-        for (int64_t i = from; i < to; i++)
-          step(now, start + (reverse ? lines.n - 1 - i : i) * lines.inner, i == 0);
-      });
+keel_rc AlongLines(const keel_call* call, const Lines& lines, int64_t first, bool reverse, int64_t cost,
+                   const F& step) {
+  ParallelFor(call, lines.Count() - first, lines.n * cost, [&](int64_t begin, int64_t end) {
+    for (int64_t line = first + begin, count; line < first + end; line += count) {
+      count = std::min({kTogether, first + end - line, lines.inner - line % lines.inner});
+      if (count == 1)
+        StepLines<T, 1>(call, lines, line, 1, reverse, cost, step);
+      else
+        StepLines<T, kTogether>(call, lines, line, count, reverse, cost, step);
     }
   });
   return Done(call);
@@ -129,12 +148,34 @@ struct Cumsum {
   int64_t axis;
   bool exclusive, reverse;
 };
+// Four lines of adjacent elements.
+void SumFour(const keel_call* call, ScanLoop loop, const float* x, float* y, int64_t n, bool reverse) {
+  double sums[4] = {};
+  InChunks(call, 0, n, 1, [&](int64_t from, int64_t to) {
+    const int64_t at = reverse ? n - 1 - from : from;
+    loop(x + at, y + at, to - from, n, sums);
+  });
+}
+// All lines but the last ones of a tensor whose lines are of adjacent elements; returns how many.
+int64_t SumByFours(const keel_call* call, const Lines& lines, const Cumsum& s) {
+  const ScanLoop loop = FindScan(s.reverse, s.exclusive);
+  if (lines.inner != 1 || loop == nullptr) return 0;
+  const int64_t fours = lines.outer / 4, size = 4 * lines.n;
+  ParallelFor(call, fours, size, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++)
+      SumFour(call, loop, In<float>(call, 0) + i * size, Out<float>(call, 0) + i * size, lines.n, s.reverse);
+  });
+  return 4 * fours;
+}
 template <class T>
 keel_rc RunCumsum(const keel_call* call) {
   const Cumsum& s = State<Cumsum>(call);
   const T* x = In<T>(call, 0);
   T* y = Out<T>(call, 0);
-  return AlongLines<T>(call, {*call->in[0], s.axis}, s.reverse, 3, [&](auto& sum, int64_t at, bool) {
+  const Lines lines(*call->in[0], s.axis);
+  int64_t done = 0;
+  if constexpr (std::is_same_v<T, float>) done = SumByFours(call, lines, s);
+  return AlongLines<T>(call, lines, done, s.reverse, 3, [&](auto& sum, int64_t at, bool) {
     const auto with = sum + static_cast<Running<T>>(Widen(x[at]));
     Narrow(static_cast<Compute<T>>(s.exclusive ? sum : with), y[at]);
     sum = with;
@@ -155,7 +196,7 @@ keel_rc RunRecurrence(const keel_call* call) {
   const Recurrence& s = State<Recurrence>(call);
   const T *a = In<T>(call, 0), *b = In<T>(call, 1);
   T* y = Out<T>(call, 0);
-  return AlongLines<T>(call, {*call->in[0], s.axis}, s.reverse, 4, [&](auto& now, int64_t at, bool first) {
+  return AlongLines<T>(call, {*call->in[0], s.axis}, 0, s.reverse, 4, [&](auto& now, int64_t at, bool first) {
     const auto add = static_cast<Running<T>>(Widen(b[at]));
     now = first ? add : static_cast<Running<T>>(Widen(a[at])) * now + add;
     Narrow(static_cast<Compute<T>>(now), y[at]);
