@@ -121,19 +121,31 @@ keel_rc RunBlocks(const keel_call* call) {
   const int64_t outer = Product(whole.shape, axis), parts = kSplit ? call->n_out : call->n_in;
   const int64_t inner = Product(whole.shape + axis + 1, whole.ndim - axis - 1) * ItemSize(whole);
   const int64_t row = whole.shape[axis] * inner;
-  int64_t before = 0;
-  for (int64_t p = 0; p < parts; p++) {
-    const keel_tensor& part = kSplit ? *call->out[p] : *call->in[p];
-    const Block b = {static_cast<char*>(keel_ptr(&part)), part.shape[axis] * inner};
-    char* at = static_cast<char*>(keel_ptr(&whole)) + before;
-    before += b.bytes;
-    if (b.bytes == 0) continue;
-    const auto copy = [&](int64_t o, int64_t begin, int64_t end) {
-      char *mine = b.data + o * b.bytes + begin, *its = at + o * row + begin;
-      std::memcpy(kSplit ? mine : its, kSplit ? its : mine, static_cast<size_t>(end - begin));
-    };
-    ParallelPieces(call, outer, b.bytes, 1, copy);
-  }
+  // Calls f(block, place of its first row in the whole) for each part.
+  const auto each = [&](auto&& f) {
+    char* at = static_cast<char*>(keel_ptr(&whole));
+    for (int64_t p = 0; p < parts; p++) {
+      const keel_tensor& part = kSplit ? *call->out[p] : *call->in[p];
+      const Block b = {static_cast<char*>(keel_ptr(&part)), part.shape[axis] * inner};
+      if (b.bytes > 0) f(b, at);
+      at += b.bytes;
+    }
+  };
+  const auto copy = [=](const Block& b, char* at, int64_t o, int64_t begin, int64_t end) {
+    char *mine = b.data + o * b.bytes + begin, *its = at + o * row + begin;
+    std::memcpy(kSplit ? mine : its, kSplit ? its : mine, static_cast<size_t>(end - begin));
+  };
+  constexpr int64_t kWorth = 256;  // bytes of a block; shorter ones are copied part by part
+  if (outer > 1 && row <= kPiece && row >= kWorth * parts)  // memory is traversed in order
+    ParallelFor(call, outer, row / 4 + 2, [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; o++)
+        each([&](const Block& b, char* at) { copy(b, at, o, 0, b.bytes); });
+    });
+  else
+    each([&](const Block& b, char* at) {
+      ParallelPieces(call, outer, b.bytes, 1,
+                     [&](int64_t o, int64_t begin, int64_t end) { copy(b, at, o, begin, end); });
+    });
   return Done(call);
 }
 template <bool kSplit>
