@@ -102,6 +102,38 @@ def test_sums_wrap(threads):
     assert 40000 * 255 * 255 > 2**31 and np.array_equal(got, wanted(x, w, 0, 127, {}))
 
 
+EXTREMES = [(127, 127, 0, 0), (-128, -128, 0, 0), (127, 127, 127, 127), (-128, -128, -128, -128), (0, 0, 127, 2), (1, -128, -128, -1)]
+
+
+def extreme_weights(rng, share, shape):
+    """Small weights, and groups of four, consecutive channels of a cell, whose products with 255 exceed 16 bits."""
+    w = rng.integers(-40, 40, (*shape[:1], *shape[2:], shape[1]), np.int8)
+    groups = w.reshape(-1, 4)
+    places = rng.random(len(groups)) < share
+    groups[places] = np.asarray(EXTREMES, np.int8)[rng.integers(0, len(EXTREMES), places.sum())]
+    return np.ascontiguousarray(np.moveaxis(w, -1, 1))
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 1])
+@pytest.mark.parametrize("x_dtype, value", [(np.uint8, 255), (np.int8, 127), (np.int8, -128)])
+@pytest.mark.parametrize("case", [
+    ((1, 64, 7, 7), (40, 64, 1, 1), {}), ((1, 32, 5, 5), (22, 32, 3, 3), {"lo": [1, 1], "hi": [1, 1]}),
+    ((2, 24, 5, 3), (10, 12, 2, 2), {"groups": 2}), ((1, 16, 1, 1), (1, 16, 1, 1), {}),
+], ids=lambda c: f"{c[0]} by {c[1]}")
+def test_sums_do_not_saturate(case, x_dtype, value, share):
+    rng = np.random.default_rng(10)
+    x, w = np.full(case[0], value, x_dtype), extreme_weights(rng, share, case[1])
+    got, _ = computed(x, w, None, None, case[2])
+    assert np.array_equal(got, wanted(x, w, 0, 0, case[2]))
+
+
+@pytest.mark.parametrize("w", [-128, 127])
+def test_extreme_weights_everywhere(w):
+    x, w = np.full((1, 64, 9, 9), 255, np.uint8), np.full((16, 64, 3, 3), w, np.int8)
+    got, _ = computed(x, w, None, None, {})
+    assert np.array_equal(got, wanted(x, w, 0, 0, {}))
+
+
 @pytest.mark.parametrize("device", ["reference", "cpu"])
 @pytest.mark.parametrize("change, words", [
     (dict(zx=np.zeros(3, np.uint8)), r"zx: \[3\] does not broadcast to x: \[1, 2, 5, 5\]"),

@@ -26,4 +26,11 @@ void PackIntegerPanels(const Conv& s, const std::vector<int16_t>& w, char* to);
 void KeepIntegerImages(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
                        keel_launch* launch);
 
+// integer_pixels.cc: the same with packed weights of bytes. No bytes: the processor has better loops, or too
+// many pairs of weights do not fit.
+uint64_t PixelPanelBytes(const Conv& s, const std::vector<int16_t>& w);
+void PackPixelPanels(const Conv& s, const std::vector<int16_t>& w, char* to);
+void KeepIntegerPixels(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
+                       keel_launch* launch);
+
 }  // namespace keel_cpu

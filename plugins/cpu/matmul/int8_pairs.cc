@@ -10,9 +10,6 @@ namespace {
 
 constexpr int64_t kMostShare = 5;  // of the groups: with one extra group for five, 16-bit weights are as fast
 
-int32_t Above(int32_t w) { return std::max(w, 0); }
-bool Fits(int32_t a, int32_t b) { return Above(a) + Above(b) <= 128 && Above(-a) + Above(-b) <= 128; }
-
 // Groups of vectors of columns that have a pair that does not fit.
 struct Extra {
   int64_t most = 0, all = 0;  // of a vector; together
@@ -26,7 +23,7 @@ void Count(const T* b, int32_t shift, int64_t k, int64_t n, Extra* to) {
     for (int64_t r = i; r < std::min(k, i + 4); r += 2) {
       const T *x = b + r * n, *y = r + 1 < k ? x + n : nullptr;
       for (int64_t j = 0; y != nullptr && j < n; j++)
-        wide[static_cast<size_t>(j)] |= Fits(x[j] + shift, y[j] + shift) ? 0 : 1;
+        wide[static_cast<size_t>(j)] |= FitsPair(x[j] + shift, y[j] + shift) ? 0 : 1;
     }
     for (int64_t j = 0; j < n; j += kPairColumns)
       extra[static_cast<size_t>(j / kPairColumns)] += std::any_of(
@@ -85,7 +82,7 @@ void SplitPairs(char* panel, int64_t groups, int64_t columns, int64_t most) {
       auto* from = reinterpret_cast<int8_t*>(panel) + (g * columns + v) * 4;
       bool found = false;
       for (int64_t i = 0; i < kPairColumns * 4; i += 2) {
-        if (Fits(from[i], from[i + 1])) continue;
+        if (FitsPair(from[i], from[i + 1])) continue;
         for (int64_t one : {i, i + 1}) {
           const auto half = static_cast<int8_t>(from[one] / 2), rest = static_cast<int8_t>(from[one] - half);
           weights[count * 32 + one] = static_cast<char>(rest);

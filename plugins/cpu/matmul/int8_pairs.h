@@ -7,9 +7,15 @@
 // `most` groups.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace keel_cpu {
+
+// Whether sums of products of unsigned bytes and two weights fit in 16 bits.
+inline bool FitsPair(int32_t a, int32_t b) {
+  return std::max(a, 0) + std::max(b, 0) <= 128 && std::min(a, 0) + std::min(b, 0) >= -128;
+}
 
 inline constexpr int64_t kPairColumns = 8;
 

@@ -91,18 +91,21 @@ Arg Numbers(Builder& b, int id, const std::vector<float>& numbers) {
 
 // By the plugin's own loops.
 void EmitImages(Builder& b, const BodyNode& node, const Quantised& q, const IntegerConv& c) {
-  const uint64_t bytes = IntegerPanelBytes(c.s);
+  const uint64_t pixel_bytes = PixelPanelBytes(c.s, c.weights.w);
+  const bool by_pixels = pixel_bytes > 0;
+  const uint64_t bytes = by_pixels ? pixel_bytes : IntegerPanelBytes(c.s);
   const Layout panels = Plain({static_cast<int64_t>(bytes)}, dnnl::memory::data_type::u8);
   const void* packed = b.constants->Get(&node, panels, panels, [&](Bytes* own) {
     *own = AllocateConstant(bytes);
-    PackIntegerPanels(c.s, c.weights.w, own->get());
+    (by_pixels ? PackPixelPanels : PackIntegerPanels)(c.s, c.weights.w, own->get());
     return own->get();
   });
   const BodyValue& x = b.Value(node.in[0]);
   const int from = b.BufferIn(node.in[0], ChannelsLast(c.g.x, TypeOf(x.dtype))),
             to = b.ResultBuffer(q.out, ChannelsLast(c.g.y, TypeOf(q.dtype)));
   auto own = std::make_unique<OwnLaunch>();
-  KeepIntegerImages(c.s, c.weights.x_zero, x.dtype == KEEL_I8, packed, ResultOf(q), &own->launch);
+  (by_pixels ? KeepIntegerPixels : KeepIntegerImages)(c.s, c.weights.x_zero, x.dtype == KEEL_I8, packed,
+                                                      ResultOf(q), &own->launch);
   b.EmitOwn(std::move(own), {node.in[0]}, {q.out}, {from, to});
 }
 
