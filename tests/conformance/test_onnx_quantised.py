@@ -70,6 +70,15 @@ def chain(dtype=np.uint8, batch=2):
     return net.model(net.conv(y, 32, 7, 1, 1.3, zero=4)[0])
 
 
+def depthwise(dtype=np.uint8, channels=24):
+    """Of channels that are no whole vectors, with windows of odd and even counts of cells."""
+    net = Net([2, channels, 15, 11], dtype=dtype)
+    y = net.conv(net.input, channels, channels, 3, 1.1, zero=9, group=channels, pads=[1, 1, 1, 1])
+    y = net.conv(y, channels, channels, 5, 1.9, zero=-20 if dtype == np.int8 else 100, group=channels, strides=[2, 1], pads=[2, 1, 2, 0])
+    z = net.conv(y, channels, channels, 2, 1.2, group=channels, dilations=[1, 2], relu=True, weight_zero=True)
+    return net.model(y[0], z[0])
+
+
 def residual(zero=121, relu=True, dtype=np.uint8):
     net = Net([1, 8, 12, 12], dtype=dtype)
     x = net.conv(net.input, 8, 16, 3, 0.5, relu=True, pads=[1, 1, 1, 1])
@@ -120,7 +129,8 @@ def layers(dims=(2, 5, 70), dtype=np.uint8):
 
 
 NETS = {"layers": layers, "layers of i8": functools.partial(layers, dtype=np.int8), "a row": functools.partial(layers, (1, 64)),
-        "no row": functools.partial(layers, (3, 0, 70)), "no column": functools.partial(layers, (2, 3, 0)), "many rows": functools.partial(layers, (2, 130, 9)), "chain": chain, "chain of i8": functools.partial(chain, np.int8), "no image": functools.partial(chain, batch=0),
+        "no row": functools.partial(layers, (3, 0, 70)), "no column": functools.partial(layers, (2, 3, 0)), "many rows": functools.partial(layers, (2, 130, 9)), "chain": chain, "chain of i8": functools.partial(chain, np.int8), "depthwise": depthwise,
+        "depthwise of i8": functools.partial(depthwise, np.int8, 37), "no image": functools.partial(chain, batch=0),
         "residual": residual, "residual without relu": functools.partial(residual, relu=False),
         "residual with an odd zero point of i8": functools.partial(residual, -3, False, np.int8), "pooled": pooled,
         "floats after": floats_after, "one dim": functools.partial(floats_after, (2, 4, 11)),
@@ -156,7 +166,7 @@ def test_nets_beside_onnxruntime(context, name):
 
 
 @pytest.mark.parametrize("threads", [1, 5])
-@pytest.mark.parametrize("name", ["chain", "residual", "pooled", "many rows"])
+@pytest.mark.parametrize("name", ["chain", "depthwise", "residual", "pooled", "many rows"])
 def test_the_same_bits_for_any_number_of_threads(name, threads):
     model = NETS[name]()
     for a, b in zip(*(run_model(keel_abi.Context(threads=n), "cpu", model, fed(model)) for n in (2, threads))):

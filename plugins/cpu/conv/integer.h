@@ -33,4 +33,9 @@ void PackPixelPanels(const Conv& s, const std::vector<int16_t>& w, char* to);
 void KeepIntegerPixels(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
                        keel_launch* launch);
 
+// integer_depthwise.cc: the same of one channel per group, with results of 8 bits.
+bool ServesIntegerDepthwise(const Conv& s, const Int8Result& result);
+void KeepIntegerDepthwise(const Conv& s, const IntegerWeights& weights, bool x_signed, Int8Result result,
+                          keel_launch* launch);
+
 }  // namespace keel_cpu

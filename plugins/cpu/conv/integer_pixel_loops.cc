@@ -55,7 +55,8 @@ KEEL_AVX2 void Columns(const char* rows, int64_t step, int64_t count, int64_t gr
     for (int64_t i = 0; i < kPlaces; i++) from[i] = rows + std::min(v * kPlaces + i, count - 1) * step;
     char* to = panel + v * 32;
     int64_t g = 0;
-    for (; g + 8 <= groups; g += 8) {
+    for (; groups >= 8 && g < groups; g += 8) {
+      g = std::min(g, groups - 8);  // the last ones may overlap those before
       __m256i r[8];
 #pragma GCC unroll 8
       for (int i = 0; i < 8; i++) r[i] = _mm256_xor_si256(LoadInts(from[i] + g * 4), flips);
@@ -73,28 +74,33 @@ KEEL_AVX2 void Columns(const char* rows, int64_t step, int64_t count, int64_t gr
   }
 }
 
+KEEL_AVX2_INLINE void StoreFirst(char* to, __m256i v, int64_t bytes) {
+  if (bytes == 32) return StoreInts(to, v);
+  char all[32];
+  StoreInts(all, v);
+  std::memcpy(to, all, static_cast<size_t>(bytes));
+}
+
 KEEL_AVX2 void Rows(const uint32_t* from, int64_t vectors, int64_t count, int64_t bytes, char* to,
                     int64_t step) {
   for (int64_t v = 0; v < vectors; v++, from += kPlaces) {
     const int64_t rows = std::clamp<int64_t>(count - v * kPlaces, 0, kPlaces);
     char* first = to + v * kPlaces * step;
-    int64_t g = 0;
-    for (; (g + 8) * 4 <= bytes; g += 8) {
+    for (int64_t at = 0; at < bytes; at += 32) {
+      if (at + 32 > bytes && bytes >= 32 && bytes % 4 == 0) at = bytes - 32;  // may overlap those before
+      const int64_t wide = std::min<int64_t>(32, bytes - at), there = (wide + 3) / 4;
       __m256i r[8];
 #pragma GCC unroll 8
-      for (int i = 0; i < 8; i++) r[i] = LoadInts(from + (g + i) * vectors * kPlaces);
+      for (int i = 0; i < 8; i++)
+        r[i] = LoadInts(from + (at / 4 + std::min<int64_t>(i, there - 1)) * vectors * kPlaces);
       Transpose(r);
-      if (rows == kPlaces) {
+      if (wide == 32 && rows == kPlaces) {
 #pragma GCC unroll 8
-        for (int i = 0; i < 8; i++) StoreInts(first + i * step + g * 4, r[i]);
+        for (int i = 0; i < 8; i++) StoreInts(first + i * step + at, r[i]);
       } else {
-        for (int64_t i = 0; i < rows; i++) StoreInts(first + i * step + g * 4, r[i]);
+        for (int64_t i = 0; i < rows; i++) StoreFirst(first + i * step + at, r[i], wide);
       }
     }
-    for (; g * 4 < bytes; g++)
-      for (int64_t i = 0; i < rows; i++)
-        std::memcpy(first + i * step + g * 4, from + g * vectors * kPlaces + i,
-                    static_cast<size_t>(std::min<int64_t>(4, bytes - g * 4)));
   }
 }
 
@@ -187,7 +193,40 @@ KEEL_AVX2 void BytesOf(const PixelPanel& panel, const char* quad, const Int8Resu
                      : WriteBytes<1>(panel, quad, result, first, static_cast<char*>(to));
 }
 
-constexpr PixelLoopTable kLoops = {Columns, Rows, SumsOf, BytesOf};
+KEEL_AVX2_INLINE __m256i Words(const char* bytes, __m128i flip) {
+  return _mm256_cvtepu8_epi16(_mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)), flip));
+}
+KEEL_AVX2_INLINE __m256i Rounded(__m256i sums, const float* scale, const float* shift, __m256 low,
+                                 __m256 high) {
+  const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), _mm256_loadu_ps(scale), _mm256_loadu_ps(shift));
+  return _mm256_cvtps_epi32(_mm256_min_ps(high, _mm256_max_ps(low, x)));
+}
+
+KEEL_AVX2 void Depthwise(const DepthwiseCells& cells, const std::vector<DepthwiseBlock>& blocks,
+                         const int16_t* w, const Int8Result& result, char* to) {
+  const __m256 low = _mm256_set1_ps(result.low), high = _mm256_set1_ps(result.high);
+  const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(result.zero));
+  const __m128i flip = _mm_set1_epi32(static_cast<int>(cells.flip));
+  const bool is_signed = result.dtype == KEEL_I8;
+  for (const DepthwiseBlock& b : blocks) {
+    __m256i left = LoadInts(b.sums), right = LoadInts(b.sums + 8);
+    for (int64_t p = 0; p < cells.pairs; p++, w += kDepthwiseBlock * 2) {
+      const __m256i one = Words(cells.at[2 * p] + b.first, flip),
+                    two = Words(cells.at[2 * p + 1] + b.first, flip);
+      left = _mm256_add_epi32(left, _mm256_madd_epi16(_mm256_unpacklo_epi16(one, two), LoadInts(w)));
+      right = _mm256_add_epi32(right, _mm256_madd_epi16(_mm256_unpackhi_epi16(one, two), LoadInts(w + 16)));
+    }
+    const __m256i words =
+        _mm256_add_epi16(_mm256_packs_epi32(Rounded(left, b.scale, b.shift, low, high),
+                                            Rounded(right, b.scale + 8, b.shift + 8, low, high)),
+                         zero);
+    const __m128i first = _mm256_castsi256_si128(words), last = _mm256_extracti128_si256(words, 1);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + b.first),
+                     is_signed ? _mm_packs_epi16(first, last) : _mm_packus_epi16(first, last));
+  }
+}
+
+constexpr PixelLoopTable kLoops = {Columns, Rows, SumsOf, BytesOf, Depthwise};
 
 }  // namespace
 

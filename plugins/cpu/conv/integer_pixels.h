@@ -1,7 +1,7 @@
 // integer_pixels.h: the loops of integer_pixels.cc, for AVX2.
 //
 // The lanes of a vector are results' places, and a weight is broadcast. So weights whose products saturate 16
-// bits cost one more group each, whatever the weights of other channels are.
+// bits cost one more group for their channel only.
 #pragma once
 
 #include "plugins/cpu/matmul/int8.h"
@@ -18,7 +18,7 @@ struct WeightQuad {
   int32_t sums[kQuad];    // of all weights of a channel
   int32_t extras[kQuad];  // their counts
 };
-// A group whose products are added to those of group `place` (in bytes of the channel's groups).
+// More weights of the cells at `place`, in bytes of a vector's groups.
 struct ExtraWeights {
   int32_t place;
   int8_t w[4];
@@ -29,6 +29,22 @@ struct PixelPanel {
   const char* cells;
   int64_t vectors, groups;
   int32_t zero;  // of the cells
+};
+
+// One channel per group: 16 channels are a block, whose numbers are in the order of kDepthwiseOrder, so that
+// packing their results restores the order of channels. The last block may overlap the one before it.
+inline constexpr int64_t kDepthwiseBlock = 16;
+inline constexpr int kDepthwiseOrder[] = {0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15};
+struct DepthwiseBlock {
+  int32_t first;  // channel
+  int32_t sums[kDepthwiseBlock];
+  float scale[kDepthwiseBlock], shift[kDepthwiseBlock];
+};
+// Cells at the places of the window, an even count of them.
+struct DepthwiseCells {
+  const char* const* at;
+  int64_t pairs;
+  uint32_t flip;  // as below
 };
 
 struct PixelLoopTable {
@@ -42,6 +58,9 @@ struct PixelLoopTable {
   void (*sums)(const PixelPanel& panel, const char* quad, void* to);
   // Results of 8 bits from channel `first` on: uint8_t[vectors * kPlaces][kQuad].
   void (*bytes)(const PixelPanel& panel, const char* quad, const Int8Result& result, int64_t first, void* to);
+  // All channels of one result of 8 bits. sums: before the products. w: int16_t[blocks][pairs][16][2].
+  void (*depthwise)(const DepthwiseCells& cells, const std::vector<DepthwiseBlock>& blocks, const int16_t* w,
+                    const Int8Result& result, char* to);
 };
 // Null: another class of processor, which has better loops.
 const PixelLoopTable* PixelLoops();

@@ -89,8 +89,13 @@ Arg Numbers(Builder& b, int id, const std::vector<float>& numbers) {
   return {id, Plain({n}), b.Constant(b.constants->Vector(numbers), numbers.size() * sizeof(float))};
 }
 
-// By the plugin's own loops.
-void EmitImages(Builder& b, const BodyNode& node, const Quantised& q, const IntegerConv& c) {
+// A launch of the plugin's own loops.
+void KeepImages(Builder& b, const BodyNode& node, const Quantised& q, const IntegerConv& c,
+                keel_launch* launch) {
+  const bool is_signed = b.Value(node.in[0]).dtype == KEEL_I8;
+  Int8Result result = ResultOf(q);
+  if (ServesIntegerDepthwise(c.s, result))
+    return KeepIntegerDepthwise(c.s, c.weights, is_signed, std::move(result), launch);
   const uint64_t pixel_bytes = PixelPanelBytes(c.s, c.weights.w);
   const bool by_pixels = pixel_bytes > 0;
   const uint64_t bytes = by_pixels ? pixel_bytes : IntegerPanelBytes(c.s);
@@ -100,12 +105,15 @@ void EmitImages(Builder& b, const BodyNode& node, const Quantised& q, const Inte
     (by_pixels ? PackPixelPanels : PackIntegerPanels)(c.s, c.weights.w, own->get());
     return own->get();
   });
-  const BodyValue& x = b.Value(node.in[0]);
-  const int from = b.BufferIn(node.in[0], ChannelsLast(c.g.x, TypeOf(x.dtype))),
+  const auto keep = by_pixels ? KeepIntegerPixels : KeepIntegerImages;
+  keep(c.s, c.weights.x_zero, is_signed, packed, std::move(result), launch);
+}
+
+void EmitImages(Builder& b, const BodyNode& node, const Quantised& q, const IntegerConv& c) {
+  const int from = b.BufferIn(node.in[0], ChannelsLast(c.g.x, TypeOf(b.Value(node.in[0]).dtype))),
             to = b.ResultBuffer(q.out, ChannelsLast(c.g.y, TypeOf(q.dtype)));
   auto own = std::make_unique<OwnLaunch>();
-  (by_pixels ? KeepIntegerPixels : KeepIntegerImages)(c.s, c.weights.x_zero, x.dtype == KEEL_I8, packed,
-                                                      ResultOf(q), &own->launch);
+  KeepImages(b, node, q, c, &own->launch);
   b.EmitOwn(std::move(own), {node.in[0]}, {q.out}, {from, to});
 }
 
