@@ -102,6 +102,22 @@ def test_sums_wrap(threads):
     assert 40000 * 255 * 255 > 2**31 and np.array_equal(got, wanted(x, w, 0, 127, {}))
 
 
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0]} by {c[1]}")
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_zero_points_of_each_call(dtype, case):
+    """As after dynamic quantisation."""
+    rng = np.random.default_rng(11)
+    x, w = drawn(rng, dtype, case[0]), drawn(rng, np.int8, case[1])
+
+    def write(g, x, zx, w):
+        return g.node("conv_integer", x, w, zx, **case[2])
+    zx = drawn(rng, dtype, ())
+    plan = as_nodes(keel_abi.Context(threads=2), write, [x, zx], [w], device="cpu")
+    assert [launch["impl"] for launch in plan.report(x, zx)["launches"]] in (["convolution of 8-bit integers"], [])
+    for zx in (zx, drawn(rng, dtype, ())):
+        assert np.array_equal(np.array(plan.run(x, zx)[0]), wanted(x, w, zx.astype(int), 0, case[2]))
+
+
 EXTREMES = [(127, 127, 0, 0), (-128, -128, 0, 0), (127, 127, 127, 127), (-128, -128, -128, -128), (0, 0, 127, 2), (1, -128, -128, -1)]
 
 

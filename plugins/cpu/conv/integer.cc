@@ -35,6 +35,13 @@ std::vector<int32_t> ZeroPoints(const Node& node, uint32_t i) {
   return all;
 }
 
+// Whether x has one zero point that is no constant.
+bool ZeroVaries(const Node& node) {
+  if (!node.Has(kXZero)) return false;
+  const keel_tensor zero = node.In(kXZero);
+  return zero.data == nullptr && keel_count(&zero) == 1;
+}
+
 struct IntegerLoop {
   Conv s;
   IntegerWeights weights;
@@ -49,6 +56,7 @@ keel_rc RunLoop(const keel_call* call) {
   const int64_t pixels = s.w.Cells(s.w.image), cells = s.w.Cells(s.w.window), row = s.w.out[s.w.rank - 1],
                 rows = Product(s.w.out, s.w.rank - 1), in = s.PerGroupIn();
   const T* x = In<T>(call, 0);
+  const int32_t zero = own.weights.x_zero_varies ? In<T>(call, kXZero)[0] : own.weights.x_zero;
   int32_t* y = Out<int32_t>(call, 0);
   ParallelFor(call, s.n * s.o * rows, row * in * cells, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; r++) {
@@ -63,7 +71,7 @@ keel_rc RunLoop(const keel_call* call) {
         EachCell(s.w, place, [&](int64_t cell, int64_t at, int64_t first, int64_t m, int64_t step) {
           const int32_t k = window[cell];
           for (int64_t i = 0; i < m; i++)
-            sums[first + i] += static_cast<uint32_t>(k * (channel[at + i * step] - own.weights.x_zero));
+            sums[first + i] += static_cast<uint32_t>(k * (channel[at + i * step] - zero));
         });
       }
     }
@@ -93,13 +101,15 @@ constexpr keel_impl kImpls[] = {Impl("conv_integer", "convolution of 8-bit integ
 }  // namespace
 
 bool ServesIntegers(const Node& node) {
-  return node.In(1).data != nullptr && !ZeroPoints(node, kXZero).empty() && !ZeroPoints(node, kWZero).empty();
+  return node.In(1).data != nullptr && (ZeroVaries(node) || !ZeroPoints(node, kXZero).empty()) &&
+         !ZeroPoints(node, kWZero).empty();
 }
 
 IntegerWeights ReadIntegerWeights(const Node& node) {
   const keel_tensor w = node.In(1);
   const std::vector<int32_t> zeros = ZeroPoints(node, kWZero);
-  IntegerWeights made = {ZeroPoints(node, kXZero)[0],
+  const bool varies = ZeroVaries(node);
+  IntegerWeights made = {varies ? 0 : ZeroPoints(node, kXZero)[0], varies,
                          std::vector<int16_t>(static_cast<size_t>(keel_count(&w)))};
   const size_t each = made.w.size() / zeros.size();
   for (size_t i = 0; i < made.w.size(); i++)
@@ -108,7 +118,7 @@ IntegerWeights ReadIntegerWeights(const Node& node) {
 }
 
 bool ServesOneDnn(const IntegerWeights& weights) {
-  return Int8Loops().bytes &&
+  return Int8Loops().bytes && !weights.x_zero_varies &&
          std::ranges::all_of(weights.w, [](int16_t w) { return w == static_cast<int8_t>(w); });
 }
 

@@ -7,12 +7,13 @@
 
 namespace keel_cpu {
 
-// False: the op's body serves the node. Weights and zero points are constant: one of x, and one of the
-// weights or one per output channel.
+// False: the op's body serves the node. The weights and their zero points are constant: one, or one per
+// output channel. x has one zero point, which may be known in each call only.
 bool ServesIntegers(const Node& node);
 
 struct IntegerWeights {
   int32_t x_zero = 0;
+  bool x_zero_varies = false;
   std::vector<int16_t> w;  // less their zero points
 };
 IntegerWeights ReadIntegerWeights(const Node& node);
@@ -22,19 +23,23 @@ bool ServesOneDnn(const IntegerWeights& weights);
 // integer_images.cc: the convolution on channels-last images, up to the quantisation of its result.
 uint64_t IntegerPanelBytes(const Conv& s);
 void PackIntegerPanels(const Conv& s, const std::vector<int16_t>& w, char* to);
-// `panels`, packed by the function above, outlives the launch.
-void KeepIntegerImages(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
-                       keel_launch* launch);
+// `panels`, packed by the function above, outlives the launch. Operand 1 is the zero point of x, if it
+// varies.
+void KeepIntegerImages(const Conv& s, const IntegerWeights& weights, bool x_signed, const void* panels,
+                       Int8Result result, keel_launch* launch);
+inline int32_t ZeroInCall(const keel_call* call, int operand, bool is_signed) {
+  return is_signed ? In<int8_t>(call, operand)[0] : In<uint8_t>(call, operand)[0];
+}
 
 // integer_pixels.cc: the same with packed weights of bytes. No bytes: the processor has better loops, or too
 // many pairs of weights do not fit.
 uint64_t PixelPanelBytes(const Conv& s, const std::vector<int16_t>& w);
 void PackPixelPanels(const Conv& s, const std::vector<int16_t>& w, char* to);
-void KeepIntegerPixels(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
-                       keel_launch* launch);
+void KeepIntegerPixels(const Conv& s, const IntegerWeights& weights, bool x_signed, const void* panels,
+                       Int8Result result, keel_launch* launch);
 
-// integer_depthwise.cc: the same of one channel per group, with results of 8 bits.
-bool ServesIntegerDepthwise(const Conv& s, const Int8Result& result);
+// integer_depthwise.cc: the same of one channel per group, with results of 8 bits and a constant zero point.
+bool ServesIntegerDepthwise(const Conv& s, const IntegerWeights& weights, const Int8Result& result);
 void KeepIntegerDepthwise(const Conv& s, const IntegerWeights& weights, bool x_signed, Int8Result result,
                           keel_launch* launch);
 

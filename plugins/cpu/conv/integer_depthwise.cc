@@ -102,9 +102,9 @@ keel_rc RunDepthwise(const keel_call* call) {
 
 }  // namespace
 
-bool ServesIntegerDepthwise(const Conv& s, const Int8Result& result) {
-  return PixelLoops() != nullptr && result.Bytes() == 1 && s.groups == s.c && s.o == s.c &&
-         s.c >= kDepthwiseBlock;
+bool ServesIntegerDepthwise(const Conv& s, const IntegerWeights& weights, const Int8Result& result) {
+  return PixelLoops() != nullptr && !weights.x_zero_varies && result.Bytes() == 1 && s.groups == s.c &&
+         s.o == s.c && s.c >= kDepthwiseBlock;
 }
 
 void KeepIntegerDepthwise(const Conv& s, const IntegerWeights& weights, bool x_signed, Int8Result result,

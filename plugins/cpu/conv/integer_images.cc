@@ -5,6 +5,7 @@
 // Cells outside an image are its zero point. So the zero point's part of each sum depends on the weights
 // alone: sum of (x - zero) w = sum of x w - zero * (sum of w).
 #include <algorithm>
+#include <optional>
 
 #include "plugins/cpu/conv/cells.h"
 #include "plugins/cpu/conv/integer.h"
@@ -17,7 +18,7 @@ namespace {
 struct Images {
   Conv s;
   int32_t zero = 0;  // of x
-  bool is_signed = false;
+  bool zero_varies = false, is_signed = false;
   const char* panels = nullptr;
   Int8Result result;
   const IntegerLoopTable* loops = &IntegerLoops();
@@ -113,7 +114,12 @@ void RunDepthwise(const keel_call* call, const Images& m, int64_t result, int32_
 }
 
 keel_rc RunImages(const keel_call* call) {
-  const Images& m = State<Images>(call);
+  std::optional<Images> own;
+  if (State<Images>(call).zero_varies) {
+    own = State<Images>(call);
+    own->zero = ZeroInCall(call, 1, own->is_signed);
+  }
+  const Images& m = own ? *own : State<Images>(call);
   if (m.IsDepthwise()) {
     ParallelFor(call, m.Results(), m.Depth() * m.s.c / 4, [&](int64_t begin, int64_t end) {
       std::vector<int32_t> sums(static_cast<size_t>(m.s.c));
@@ -169,9 +175,14 @@ void PackIntegerPanels(const Conv& s, const std::vector<int16_t>& w, char* to) {
   }
 }
 
-void KeepIntegerImages(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
-                       keel_launch* launch) {
-  Images m = {s, x_zero, x_signed, static_cast<const char*>(panels), std::move(result)};
+void KeepIntegerImages(const Conv& s, const IntegerWeights& weights, bool x_signed, const void* panels,
+                       Int8Result result, keel_launch* launch) {
+  Images m = {s,
+              weights.x_zero,
+              weights.x_zero_varies,
+              x_signed,
+              static_cast<const char*>(panels),
+              std::move(result)};
   m.pointwise = IsPointwise(s);
   CutBlocks(&m);
   Keep(launch, std::move(m), Guard<RunImages>);

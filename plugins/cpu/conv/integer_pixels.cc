@@ -4,6 +4,7 @@
 #include "plugins/cpu/conv/integer_pixels.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "plugins/cpu/conv/integer.h"
 #include "plugins/cpu/conv/integer_cells.h"
@@ -66,7 +67,8 @@ void PackChannel(const Conv& s, const std::vector<int16_t>& w, int64_t o, int8_t
 
 struct Pixels {
   Conv s;
-  int32_t zero = 0;
+  int32_t zero = 0;  // of the flipped cells
+  bool zero_varies = false;
   uint32_t flip = 0;  // moves signed cells into the range of unsigned ones
   const char* quads = nullptr;
   Int8Result result;
@@ -84,6 +86,8 @@ struct Pixels {
     return quads + at;
   }
 };
+
+int32_t ZeroOfCells(int32_t zero, uint32_t flip) { return zero + (flip == 0 ? 0 : 128); }
 
 // The cells that a result of group g sees, in the order of the window.
 void Gather(const Pixels& m, const char* x, int64_t result, int64_t g, char* to) {
@@ -154,7 +158,12 @@ void RunPart(const keel_call* call, const Pixels& m, int64_t unit, const Workspa
 }
 
 keel_rc RunPixels(const keel_call* call) {
-  const Pixels& m = State<Pixels>(call);
+  std::optional<Pixels> own;
+  if (State<Pixels>(call).zero_varies) {
+    own = State<Pixels>(call);
+    own->zero = ZeroOfCells(ZeroInCall(call, 1, own->flip != 0), own->flip);
+  }
+  const Pixels& m = own ? *own : State<Pixels>(call);
   const int64_t cost = kPanel * DepthOf(m.s) * m.s.PerGroupOut() / m.parts / 32;
   ParallelFor(call, m.Panels() * m.s.groups * m.parts, cost, [&](int64_t begin, int64_t end) {
     const Workspace own(m);
@@ -196,11 +205,12 @@ void PackPixelPanels(const Conv& s, const std::vector<int16_t>& w, char* to) {
   }
 }
 
-void KeepIntegerPixels(const Conv& s, int32_t x_zero, bool x_signed, const void* panels, Int8Result result,
-                       keel_launch* launch) {
+void KeepIntegerPixels(const Conv& s, const IntegerWeights& weights, bool x_signed, const void* panels,
+                       Int8Result result, keel_launch* launch) {
   constexpr int64_t kPerThread = 3;
-  Pixels m = {s, x_zero + (x_signed ? 128 : 0), x_signed ? 0x80808080u : 0, static_cast<const char*>(panels),
-              std::move(result)};
+  const uint32_t flip = x_signed ? 0x80808080u : 0;
+  Pixels m = {s,    ZeroOfCells(weights.x_zero, flip), weights.x_zero_varies,
+              flip, static_cast<const char*>(panels),  std::move(result)};
   m.pointwise = IsPointwise(s);
   for (auto* v : {&m.result.scale, &m.result.shift})
     v->resize(v->size() + kQuad);  // the last quad may be cut

@@ -94,7 +94,7 @@ void KeepImages(Builder& b, const BodyNode& node, const Quantised& q, const Inte
                 keel_launch* launch) {
   const bool is_signed = b.Value(node.in[0]).dtype == KEEL_I8;
   Int8Result result = ResultOf(q);
-  if (ServesIntegerDepthwise(c.s, result))
+  if (ServesIntegerDepthwise(c.s, c.weights, result))
     return KeepIntegerDepthwise(c.s, c.weights, is_signed, std::move(result), launch);
   const uint64_t pixel_bytes = PixelPanelBytes(c.s, c.weights.w);
   const bool by_pixels = pixel_bytes > 0;
@@ -106,7 +106,7 @@ void KeepImages(Builder& b, const BodyNode& node, const Quantised& q, const Inte
     return own->get();
   });
   const auto keep = by_pixels ? KeepIntegerPixels : KeepIntegerImages;
-  keep(c.s, c.weights.x_zero, is_signed, packed, std::move(result), launch);
+  keep(c.s, c.weights, is_signed, packed, std::move(result), launch);
 }
 
 void EmitImages(Builder& b, const BodyNode& node, const Quantised& q, const IntegerConv& c) {
@@ -114,7 +114,9 @@ void EmitImages(Builder& b, const BodyNode& node, const Quantised& q, const Inte
             to = b.ResultBuffer(q.out, ChannelsLast(c.g.y, TypeOf(q.dtype)));
   auto own = std::make_unique<OwnLaunch>();
   KeepImages(b, node, q, c, &own->launch);
-  b.EmitOwn(std::move(own), {node.in[0]}, {q.out}, {from, to});
+  if (!c.weights.x_zero_varies) return b.EmitOwn(std::move(own), {node.in[0]}, {q.out}, {from, to});
+  const uint32_t zero = node.in[2];
+  b.EmitOwn(std::move(own), {node.in[0], zero}, {q.out}, {from, b.BufferIn(zero, b.PlainOf(zero)), to});
 }
 
 bool EmitConv(Builder& b, const BodyNode& node, const Quantised& q) {
