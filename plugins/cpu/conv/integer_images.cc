@@ -9,7 +9,6 @@
 
 #include "plugins/cpu/conv/cells.h"
 #include "plugins/cpu/conv/integer.h"
-#include "plugins/cpu/conv/integer_cells.h"
 #include "plugins/cpu/onednn/onednn.h"
 
 namespace keel_cpu {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "plugins/cpu/conv/cells.h"
 #include "plugins/cpu/conv/integer.h"
-#include "plugins/cpu/conv/integer_cells.h"
 #include "plugins/cpu/matmul/int8_pairs.h"
 #include "plugins/cpu/onednn/onednn.h"
 
