@@ -96,7 +96,13 @@ struct OwnMatmul {
   // Packs panel p, numbered through all matrices of b.
   void PackOne(const char* b, int64_t p, char* to) const {
     const Matrix x = {b + p / Panels() * MatrixBytes(), s.tb ? 1 : s.n, s.tb ? s.k : 1};
-    op->pack(x, s.k, s.n, p % Panels(), to + p * PanelBytes());
+    op->pack(x, s.k, s.n, p % Panels(), to);
+  }
+  // Whether each thread packs the matrices that it multiplies, which are in its second-level cache then.
+  bool PacksEach(int64_t threads) const {
+    const int64_t batches = s.Batches();
+    return constant == nullptr && batches > 1 && batches == s.b_matrices &&
+           (batches % threads == 0 || batches >= 4 * threads);
   }
 };
 
@@ -167,6 +173,7 @@ struct Part {
   const OwnMatmul& w;
   const char *a, *packed;
   int64_t first, depth;
+  int64_t held = 0;  // the first matrix of `packed`
   int64_t rows = RowsOfBlock(), blocks = (w.s.m + rows - 1) / rows;
   int64_t row = w.s.ta ? 1 : w.s.k, column = w.s.ta ? w.s.m : 1;
 
@@ -174,7 +181,8 @@ struct Part {
   Panel PanelOf(int64_t matrix, int64_t p, const char* next_rows) const {
     const MatmulOp& op = *w.op;
     if (w.AsIs(p)) return {w.InPlaceOf(In<char>(call, 1), matrix, p, first), w.s.n, {}};
-    const char* b = packed + (matrix * w.Panels() + p) * w.PanelBytes() + first * op.panel * op.packed_size;
+    const char* b =
+        packed + ((matrix - held) * w.Panels() + p) * w.PanelBytes() + first * op.panel * op.packed_size;
     if (p + 1 < w.Panels()) return {b, op.panel, {b + w.PanelBytes(), depth * op.panel * op.packed_size}};
     return {b, op.panel, {next_rows, next_rows == nullptr ? 0 : rows * row * op.left_size}};
   }
@@ -198,6 +206,25 @@ struct Part {
   }
 };
 
+// Each matrix of b is packed and multiplied before the next one, which takes its place.
+keel_rc RunEach(const keel_call* call, const OwnMatmul& w, const char* a, char* packed) {
+  const MatmulShape& s = w.s;
+  const int64_t panels = w.Panels(), bytes = w.PanelBytes();
+  ParallelFor(call, s.Batches(), s.k * s.n * (s.m / 16 + 1), [&](int64_t begin, int64_t end) {
+    char* place = packed + begin * panels * bytes;
+    for (int64_t batch = begin; batch < end; batch++) {
+      for (int64_t p = 0; p < panels; p++)
+        if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), batch * panels + p, place + p * bytes);
+      for (int64_t first = 0; first == 0 || first < s.k; first += w.op->part) {
+        const Part part = {call, w, a, place, first, std::min(w.op->part, s.k - first), batch};
+        for (int64_t u = 0; u < part.blocks * panels && !Cancelled(call); u++)
+          part.Multiply(batch, u / panels, u % panels);
+      }
+    }
+  });
+  return Done(call);
+}
+
 keel_rc RunOwn(const keel_call* call) {
   const OwnMatmul& w = State<OwnMatmul>(call);
   const MatmulShape& s = w.s;
@@ -208,9 +235,10 @@ keel_rc RunOwn(const keel_call* call) {
   const char* packed = w.constant.get();
   if (packed == nullptr) {
     char* to = static_cast<char*>(call->scratch) + w.LeftBytes();
+    if (w.PacksEach(call->env->threads)) return RunEach(call, w, a, to);
     ParallelFor(call, s.b_matrices * panels, s.k * w.op->panel / 4, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; p++)
-        if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), p, to);
+        if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), p, to + p * w.PanelBytes());
     });
     packed = to;
   }
@@ -254,7 +282,8 @@ keel_rc PrepareLoops(keel_dt dtype, const MatmulShape& s, const void* b, keel_la
   }
   w.is_few = s.m <= kFewRows && s.SharesLeft();
   w.constant = AllocateConstant(bytes);
-  for (int64_t p = 0; p < panels; p++) w.PackOne(static_cast<const char*>(b), p, w.constant.get());
+  for (int64_t p = 0; p < panels; p++)
+    w.PackOne(static_cast<const char*>(b), p, w.constant.get() + p * w.PanelBytes());
   return Keep(launch, std::move(w), RunOwn, left);
 }
 
