@@ -1,9 +1,11 @@
 // recurrent.cc: RNN, GRU and LSTM: one scan over the sequence per direction.
 //
 // The products with the inputs are outside of the scan, one for each gate, since a gate's part of a common
-// one would be columns, which each step would copy. A sequence shorter than the operand keeps its state and
-// gives zeros in the remaining steps; in the reverse direction these come first. DynamicQuantizeLSTM of ONNX
-// Runtime has 8-bit W and R, not transposed, and quantises inputs and states by their ranges in the run.
+// one would be columns, which each step would copy. A step adds the biases: for all steps at once they would
+// be read from and written to a cache that is far, and a step's gates are one loop anyway. A sequence shorter
+// than the operand keeps its state and gives zeros in the remaining steps; in the reverse direction these
+// come first. DynamicQuantizeLSTM of ONNX Runtime has 8-bit W and R, not transposed, and quantises inputs and
+// states by their ranges in the run.
 #include "plugins/onnx/ops/activations.h"
 #include "plugins/onnx/ops/loop.h"
 #include "plugins/onnx/ops/quantize.h"
@@ -12,10 +14,18 @@ namespace onnx_import {
 namespace {
 
 struct Cell;
-// One step: `x` has the product of the step's input and W for each gate, with biases where they can be added
-// there; states are the carried ones, extra the invariants, in the order of prepared(). Returns the next
+// The product of a step's input and W for each gate, and its bias, which is added when a gate is read: a loop
+// over all gates at once would have more streams than a cache has ways, and their distances are often powers
+// of two.
+struct Inputs {
+  Terms products, biases;  // biases: none, or one for each gate
+  Term operator[](size_t gate) const {
+    return biases.empty() ? products[gate] : products[gate] + biases[gate];
+  }
+};
+// One step: states are the carried ones, extra the invariants, in the order of prepared(). Returns the next
 // states, output first.
-using Step = Terms (*)(const Cell& cell, const Terms& x, const Terms& states, const Terms& extra);
+using Step = Terms (*)(const Cell& cell, const Inputs& x, const Terms& states, const Terms& extra);
 
 struct Cell {
   Call* c;
@@ -57,11 +67,11 @@ Term quantised_product(const Term& x, const Term& matrix, const Term& scale, con
   return sum.to(KEEL_F32) * (Term(e, range.scale) * scale);
 }
 
-Terms rnn_step(const Cell& cell, const Terms& x, const Terms& states, const Terms& extra) {
+Terms rnn_step(const Cell& cell, const Inputs& x, const Terms& states, const Terms& extra) {
   return {cell.activated(0, x[0] + from_state(states[0], extra[0], 0, 1)[0])};
 }
 
-Terms gru_step(const Cell& cell, const Terms& x, const Terms& states, const Terms& extra) {
+Terms gru_step(const Cell& cell, const Inputs& x, const Terms& states, const Terms& extra) {
   const Term& h = states[0];
   const Term bias = extra[1];  // of the recurrence of the hidden gate
   const auto hidden = [&](const Term& state) { return from_state(state, extra[0], 2, 3)[0] + bias; };
@@ -79,7 +89,7 @@ Terms quantised_from_state(const Cell& cell, const Term& h, const Terms& extra) 
   return gates;
 }
 
-Terms lstm_step(const Cell& cell, const Terms& x, const Terms& states, const Terms& extra) {
+Terms lstm_step(const Cell& cell, const Inputs& x, const Terms& states, const Terms& extra) {
   const Term &h = states[0], &before = states[1];
   const Terms y = cell.quantised ? quantised_from_state(cell, h, extra) : from_state(h, extra[0], 0, 4);
   const auto gate = [&](size_t k) { return x[k] + y[k]; };
@@ -133,29 +143,34 @@ Terms products(const Cell& cell, const Sequence& s, int64_t d) {
   return gates;
 }
 
-// products() with the biases that are added to them; the invariants are appended to `extra`.
+// products(); the invariants are appended to `extra`.
 Terms prepared(const Cell& cell, const Sequence& s, int64_t d, Terms* extra) {
   Call& c = *cell.c;
   const keel_dim n = s.hidden;
-  Terms x = products(cell, s, d);
+  const Terms x = products(cell, s, d);
   const Term r = of_direction(c, 2, d);
   extra->push_back(cell.quantised ? r : r.reshape({cell.gates, n, n}));
   const bool gru = cell.gates == 3;
-  Term late = filled(c.e, x[0].dtype(), 0, {n});  // GRU's recurrent bias of the hidden gate
-  if (c.has(3)) {
-    const Term b = of_direction(c, 3, d);
-    for (int64_t k = 0; k < cell.gates; k++) {
-      const Term own = part(b, 0, k, n), state = part(b, 0, cell.gates + k, n);
-      const bool is_late = gru && k == 2;
-      Term& to = x[static_cast<size_t>(k)];
-      to = to + (is_late ? own : own + state);
-      if (is_late) late = state;
-    }
-  }
-  if (gru) extra->push_back(late);
+  if (gru)  // the recurrent bias of the hidden gate
+    extra->push_back(c.has(3) ? part(of_direction(c, 3, d), 0, cell.gates + 2, n)
+                              : filled(c.e, x[0].dtype(), 0, {n}));
   if (cell.has_peepholes) extra->push_back(of_direction(c, 7, d).reshape({3, n}));
   if (cell.quantised) extra->insert(extra->end(), {scale_of(c, 10, d), scale_of(c, 11, d)});
   return x;
+}
+
+// What each gate adds to products(), as large as a state, so that a step's loop has no rows; or nothing.
+Terms biases(const Cell& cell, const Sequence& s, int64_t d) {
+  Call& c = *cell.c;
+  if (!c.has(3)) return {};
+  const Term b = of_direction(c, 3, d);
+  Terms gates;
+  for (int64_t k = 0; k < cell.gates; k++) {
+    const Term own = part(b, 0, k, s.hidden), state = part(b, 0, cell.gates + k, s.hidden);
+    const bool is_late = cell.gates == 3 && k == 2;
+    gates.push_back((is_late ? own : own + state).broadcast({s.x.dim(1), s.hidden}));
+  }
+  return gates;
 }
 
 Term initial(const Cell& cell, const Sequence& s, size_t k, int64_t d) {
@@ -172,6 +187,9 @@ Terms direction(const Cell& cell, const Sequence& s, int64_t d, bool reverse) {
   ScanOperands in;
   in.reverse = reverse;
   in.scanned = prepared(cell, s, d, &in.invariants);
+  const Terms added = biases(cell, s, d);
+  const auto first = static_cast<ptrdiff_t>(in.invariants.size()), last = first + std::ssize(added);
+  in.invariants.insert(in.invariants.end(), added.begin(), added.end());
   for (size_t k = 0; k < cell.states; k++) in.carried.push_back(initial(cell, s, k, d));
   const bool limited = c.has(4);
   if (limited) {
@@ -179,7 +197,8 @@ Terms direction(const Cell& cell, const Sequence& s, int64_t d, bool reverse) {
     in.invariants.push_back(Term(c, 4).to(KEEL_I64).reshape({s.x.dim(1), 1}));
   }
   return scan(c.e, in, [&](const Terms& states, const Terms& extra, const Terms& each) {
-    Terms next = cell.step(cell, each, states, extra);
+    const Inputs x = {each, {extra.begin() + first, extra.begin() + last}};
+    Terms next = cell.step(cell, x, states, extra);
     Term out = next[0];
     if (limited) {
       const Term runs = each.back() < extra.back();
