@@ -19,7 +19,8 @@ def draw(*shape):
 def close(got, want, depth):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6 * depth ** 0.5)
 for m, k, n in ((1, 700, 900), (3, 900, 517), (97, 130, 70), (200, 33, 190), (1000, 65, 9), (9, 65, 1000), (64, 5000, 64), (2000, 16, 17),
-                (1, 2051, 403), (16, 70, 130), (20, 40, 70), (430, 1100, 40)):  # the last: blocks of rows, and sums in parts
+                (1, 2051, 403), (16, 70, 130), (20, 40, 70), (22, 300, 200), (17, 1100, 96), (64, 129, 512), (30, 50, 16),
+                (430, 1100, 40)):  # the last: blocks of rows, and sums in parts
     a, b, shift = draw(m, k), draw(k, n), draw(n)
     want = a.astype(np.float64) @ b
     for ta in (0, 1):
@@ -38,7 +39,7 @@ entry main = @main (a, b, s) -> (_)
     session = context.parse(text).session("cpu")
     close(np.array(session.prepare().run(a, b, shift)[0]), np.maximum(want + shift, 0), k)
 contexts = [keel_abi.Context(threads=n) for n in (1, 2, 5)]
-for m, k, n in ((1, 9, 3000), (2, 1, 2500), (5, 67, 1301), (8, 200, 1025), (9, 40, 700), (1, 33, 130), (3, 517, 67), (7, 300, 2), (13, 600, 65)):
+for m, k, n in ((1, 9, 3000), (2, 1, 2500), (5, 67, 1301), (8, 200, 1025), (9, 40, 700), (1, 33, 130), (3, 517, 67), (7, 300, 2), (13, 600, 65), (22, 300, 200)):
     # a few rows by b in place, by blocks of columns or, transposed, as dot products; the sums do not depend on the threads
     a, b = draw(m, k), draw(k, n)
     want = a.astype(np.float64) @ b

@@ -177,31 +177,46 @@ struct Part {
   int64_t rows = RowsOfBlock(), blocks = (w.s.m + rows - 1) / rows;
   int64_t row = w.s.ta ? 1 : w.s.k, column = w.s.ta ? w.s.m : 1;
 
+  // A panel that is read in place: its rows are apart, so the first rows of a copy it for the others, if it
+  // is of f32.
+  Panel AsIs(int64_t matrix, int64_t p, char* copy) const {
+    const char* b = w.InPlaceOf(In<char>(call, 1), matrix, p, first);
+    Panel panel = {b, w.s.n, {}, {}, w.s.n == w.op->panel ? nullptr : copy};
+    const int64_t size = w.op->size, bytes = w.op->panel * size;
+    const bool more = w.AsIs(p + 1) && (p + 1) % w.Panels() != 0;
+    if (more && w.op->dtype == KEEL_F32) panel.next = {b + bytes, bytes, depth, w.s.n * size};
+    return panel;
+  }
   // Panel p of a matrix of b; then comes the next one, or the next rows of a.
-  Panel PanelOf(int64_t matrix, int64_t p, const char* next_rows) const {
+  Panel PanelOf(int64_t matrix, int64_t p, const char* next_rows, char* copy) const {
     const MatmulOp& op = *w.op;
-    if (w.AsIs(p)) return {w.InPlaceOf(In<char>(call, 1), matrix, p, first), w.s.n, {}};
+    if (w.AsIs(p)) return AsIs(matrix, p, copy);
     const char* b =
         packed + ((matrix - held) * w.Panels() + p) * w.PanelBytes() + first * op.panel * op.packed_size;
     if (p + 1 < w.Panels()) return {b, op.panel, {b + w.PanelBytes(), depth * op.panel * op.packed_size}};
     return {b, op.panel, {next_rows, next_rows == nullptr ? 0 : rows * row * op.left_size}};
   }
-  void Multiply(int64_t batch, int64_t block, int64_t p) const {
+  void Multiply(int64_t batch, int64_t block, int64_t p, char* copy) const {
     const MatmulShape& s = w.s;
     const int64_t top = block * rows, step = rows * row * w.op->left_size;
     s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
       const char* left = a + (at[0] + top * row + first * column) * w.op->left_size;
       const int64_t matrix = s.k * s.n == 0 ? 0 : at[1] / (s.k * s.n);
       const bool more = !s.ta && block + 1 < blocks && depth == s.k;
-      w.op->multiply({left, row, column}, PanelOf(matrix, p, more ? left + step : nullptr),
+      w.op->multiply({left, row, column}, PanelOf(matrix, p, more ? left + step : nullptr, copy),
                      std::min(rows, s.m - top), s.n, depth, p, first > 0,
                      Out<char>(call, 0) + (batch * s.m + top) * s.n * w.op->size);
     });
   }
+  Bytes CopyOfPanel() const {
+    return w.as_is ? Allocate(static_cast<size_t>(depth * w.op->panel * w.op->packed_size)) : nullptr;
+  }
   void Run() const {
     const int64_t panels = w.Panels(), cost = std::min(w.s.m, rows) * depth * w.op->panel / 16;
     ParallelFor(call, w.s.Batches() * blocks * panels, cost, [&](int64_t begin, int64_t end) {
-      for (int64_t u = begin; u < end; u++) Multiply(u / panels / blocks, u / panels % blocks, u % panels);
+      const Bytes copy = CopyOfPanel();
+      for (int64_t u = begin; u < end; u++)
+        Multiply(u / panels / blocks, u / panels % blocks, u % panels, copy.get());
     });
   }
 };
@@ -217,8 +232,9 @@ keel_rc RunEach(const keel_call* call, const OwnMatmul& w, const char* a, char* 
         if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), batch * panels + p, place + p * bytes);
       for (int64_t first = 0; first == 0 || first < s.k; first += w.op->part) {
         const Part part = {call, w, a, place, first, std::min(w.op->part, s.k - first), batch};
+        const Bytes copy = part.CopyOfPanel();
         for (int64_t u = 0; u < part.blocks * panels && !Cancelled(call); u++)
-          part.Multiply(batch, u / panels, u % panels);
+          part.Multiply(batch, u / panels, u % panels, copy.get());
       }
     }
   });
