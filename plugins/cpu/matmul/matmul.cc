@@ -48,7 +48,7 @@ MatmulShape ReadMatmul(const Node& node) { return ReadProduct(node, node.Flag("t
 namespace {
 
 // Panels of b are read in place by at most so many rows. A panel touches a page for each row of a large b, so
-// with many rows only those of a small one are.
+// with many rows only panels of a small one are, and panels of f32: the first block of rows copies them.
 constexpr int64_t kFewRows = 32, kFewRowsOfSmall = 64;
 constexpr int64_t kStreamedRows = 8;    // by at most so many, b is read row by row
 constexpr int64_t kPairDotDepth = 192;  // MatmulShape::IsDots, beside the faster panels of pairs
@@ -177,8 +177,7 @@ struct Part {
   int64_t rows = RowsOfBlock(), blocks = (w.s.m + rows - 1) / rows;
   int64_t row = w.s.ta ? 1 : w.s.k, column = w.s.ta ? w.s.m : 1;
 
-  // A panel that is read in place: its rows are apart, so the first rows of a copy it for the others, if it
-  // is of f32.
+  // A panel that is read in place: its rows are apart. With f32 the first block of rows of a copies it.
   Panel AsIs(int64_t matrix, int64_t p, char* copy) const {
     const char* b = w.InPlaceOf(In<char>(call, 1), matrix, p, first);
     Panel panel = {b, w.s.n, {}, {}, w.s.n == w.op->panel ? nullptr : copy};
@@ -278,8 +277,9 @@ void ChooseLoops(keel_dt dtype, bool varying, OwnMatmul* w) {
   if (varying && s.IsDots(pairs ? kPairDotDepth : kDotDepth)) w->in_place = w->op->dots;
   if (varying && !s.tb && s.m <= kStreamedRows) w->in_place = w->op->stream;
   if (pairs && w->in_place == nullptr) w->op = Bf16PairLoops();
-  w->as_is =
-      varying && !s.tb && w->op->as_is && s.m <= (w->MatrixBytes() <= kSmall ? kFewRowsOfSmall : kFewRows);
+  const bool copies = dtype == KEEL_F32;  // the first rows of a product make the panel for the others
+  const int64_t few = copies || w->MatrixBytes() <= kSmall ? kFewRowsOfSmall : kFewRows;
+  w->as_is = varying && !s.tb && w->op->as_is && s.m <= few;
   if (w->op->widen != nullptr) w->left = LeftCount(s);
 }
 
