@@ -4,9 +4,9 @@ device chooses: plugins/cpu/matmul/choices.inc.
     products.py [CLASS...]     classes of KEEL_CPU_ISA (default: sse4 avx2 avx512); others, and processors of other makers, keep their lines
 """
 import datetime
-import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import time
@@ -21,17 +21,7 @@ SHAPES = [  # m, k, n
     (100, 100, 100), (128, 64, 128), (128, 128, 64), (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (128, 768, 50257),
     (197, 768, 2304), (256, 256, 256), (512, 512, 512), (512, 64, 512), (512, 512, 64), (512, 16384, 512), (1024, 768, 3072),
     (1024, 1024, 1024), (2000, 2000, 2000), (3000, 17, 3000), (4096, 64, 64), (4096, 256, 256), (60000, 784, 128), (60000, 128, 10)]
-ROUNDS, SECONDS = 3, 0.1
-
-
-def best(run):
-    run()
-    times, start = [], time.perf_counter()
-    while len(times) < 3 or (time.perf_counter() - start < SECONDS and len(times) < 2000):
-        before = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - before)
-    return min(times)
+ROUNDS, SECONDS = 9, 0.02
 
 
 def with_constant(b):
@@ -39,30 +29,53 @@ def with_constant(b):
     return lambda a: keel.matmul(a, b)
 
 
-def measure():
-    """The time of each shape, with a varying and with a constant b."""
+def serve():
+    """Answers each line by the processor time of a run. A line is a shape and whether b is a constant, or empty: the same product again."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     sys.path.insert(0, str(Path(os.environ.get("KEEL_BUILD", ROOT / "build" / "release")) / "python"))
     import keel
     import numpy as np
-    out = []
-    for m, k, n in SHAPES:
-        a, b = (keel.array(np.ones(dims, np.float32)) for dims in ((m, k), (k, n)))
-        varying, constant = keel.function(keel.matmul), keel.function(with_constant(b))
-        out.append([best(lambda: varying(a, b)), best(lambda: constant(a))])
-    print(json.dumps(out))
+    run, runs = None, 1
+    for line in sys.stdin:
+        if line.strip():
+            m, k, n, constant = map(int, line.split())
+            a, b = (keel.array(np.ones(dims, np.float32)) for dims in ((m, k), (k, n)))
+            product = keel.function(with_constant(b) if constant else keel.matmul)
+            run = (lambda: product(a)) if constant else (lambda: product(a, b))
+            run()
+            runs = 1
+        before = time.process_time()
+        for _ in range(runs):
+            run()
+        took = (time.process_time() - before) / runs
+        runs = max(1, min(2000, round(SECONDS / max(took, 1e-6))))
+        print(took, flush=True)
+
+
+def ask(side, line):
+    side.stdin.write(line + "\n")
+    side.stdin.flush()
+    return float(side.stdout.readline())
 
 
 def percents(isa):
-    """Time of the own loops in percent of oneDNN's; both in turn."""
-    times = {"own": [], "onednn": []}
-    for _ in range(ROUNDS):
-        for side in times:
-            env = os.environ | {"KEEL_CPU_ISA": isa, "KEEL_CPU_PRODUCTS": side}
-            done = subprocess.run([sys.executable, __file__, "--worker"], env=env, capture_output=True, text=True, check=True)
-            times[side].append(json.loads(done.stdout))
-    own, onednn = ([[min(round_[i][j] for round_ in times[side]) for j in (0, 1)] for i in range(len(SHAPES))] for side in times)
-    return [[round(100 * x / y) for x, y in zip(*pair)] for pair in zip(own, onednn)]
+    """Time of the own loops in percent of oneDNN's: the median of rounds, each of both in turn, as others may use the cores."""
+    sides = [subprocess.Popen([sys.executable, __file__, "--worker"], env=os.environ | {"KEEL_CPU_ISA": isa, "KEEL_CPU_PRODUCTS": side},
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for side in ("own", "onednn")]
+    lines = []
+    for m, k, n in SHAPES:
+        lines.append([])
+        for constant in (0, 1):
+            for side in sides:
+                ask(side, f"{m} {k} {n} {constant}")
+                ask(side, "")
+            ratios = [ask(sides[0], "") / ask(sides[1], "") for _ in range(ROUNDS)]
+            lines[-1].append(round(100 * statistics.median(ratios)))
+        print(isa, m, k, n, *lines[-1], flush=True)
+    for side in sides:
+        side.stdin.close()
+        side.wait()
+    return lines
 
 
 def main(isas):
@@ -79,4 +92,4 @@ def main(isas):
 
 
 if __name__ == "__main__":
-    measure() if sys.argv[1:] == ["--worker"] else main(sys.argv[1:] or list(ISAS))
+    serve() if sys.argv[1:] == ["--worker"] else main(sys.argv[1:] or list(ISAS))
