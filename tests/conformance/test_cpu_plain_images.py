@@ -1,4 +1,4 @@
-"""Pooling of plain images, and convolutions with a 1x1 window or of single channels between them, alone on the cpu device: against
+"""Pooling of plain images, and convolutions with a 1x1 window or of single channels or a few between them, alone on the cpu device: against
 NumPy in f64, with NaN, sizes from 1, any padding and stride, for each class of processor; pooling and convolutions by the own products have
 the same bits for any number of threads."""
 import keel_abi
@@ -38,6 +38,13 @@ DEPTHWISE = [(3, (56, 56), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1), (2, (57, 
              *((2, (9 + n % 3, n), (3, 3), (2, 2), (1, 1), (1, n % 4), (0, 1), n % 2) for n in (31, 32, 33, 34, 56, 64, 67)),
              (2, (12, 58), (5, 5), (1, 2), (1, 1), (2, 3), (2, 0), 1), (1, (14, 66), (3, 3), (2, 2), (1, 1), (0, 0), (0, 0), 1),
              (3, (9, 1), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1), (40, (5, 4), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1)]
+
+# groups, channels of a group in and out, image, window, stride, dilation, padding below and above, with a bias
+GROUPED = [(8, 4, 4, (14, 14), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1), (3, 7, 2, (9, 33), (3, 2), (1, 1), (1, 2), (2, 0), (1, 3), 0),
+           (2, 3, 7, (130, 70), (5, 5), (1, 1), (1, 1), (2, 2), (2, 2), 1), (5, 1, 3, (4, 4), (1, 1), (1, 1), (1, 1), (0, 0), (0, 0), 1),
+           (2, 5, 5, (1, 5000), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1), (4, 6, 6, (17, 1), (3, 3), (1, 1), (2, 1), (2, 5), (2, 4), 0),
+           (2, 2, 4, (300, 16), (7, 1), (1, 1), (1, 1), (0, 0), (0, 0), 1), (4, 4, 4, (20, 20), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1), 1),
+           (3, 4, 8, (12, 12), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 0)]
 
 
 def cells(x, window, stride, dilation, low, high, fill):
@@ -129,6 +136,26 @@ def check_depthwise(contexts, case):
     np.testing.assert_allclose(got, products, rtol=1e-5, atol=1e-5, err_msg=str(case))
 
 
+def check_grouped(contexts, case):
+    groups, ins, outs, image, window, stride, dilation, low, high, has_bias = case
+    random = np.random.default_rng(5)
+    x, w, shift = (random.standard_normal(s).astype(np.float32)
+                   for s in ((2, groups * ins, *image), (groups * outs, ins, *window), (groups * outs, 1, 1)))
+    x[0, 0, 0, 0] = np.nan  # of the first group
+    seen = cells(x.astype(np.float64), window, stride, dilation, low, high, 0)
+    seen = seen.reshape(2, groups, ins, *seen.shape[2:])
+    want = np.einsum("ngchwk,gock->ngohw", seen, w.reshape(groups, outs, ins, -1)).reshape(2, groups * outs, *seen.shape[3:5])
+    attrs = dict(stride=list(stride), dil=list(dilation), lo=list(low), hi=list(high), groups=groups)
+
+    def build(g, v, w, shift):
+        y = g.node("conv", v, w, **attrs)
+        return g.node("add", y, shift) if has_bias else y
+    got = [np.array(as_call(context, build, [x], [w, shift]).run(x)[0]) for context in contexts]
+    np.testing.assert_allclose(got[0], want + (shift if has_bias else 0), rtol=1e-5, atol=2e-5, err_msg=str(case))
+    for other in got[1:]:
+        np.testing.assert_array_equal(got[0], other, err_msg=str(case))
+
+
 def check_all():
     contexts = [keel_abi.Context(threads=n) for n in (1, 2, 5)]
     for case in POOLS:
@@ -137,6 +164,8 @@ def check_all():
         check_pointwise(contexts, case)
     for case in DEPTHWISE:
         check_depthwise(contexts, case)
+    for case in GROUPED:
+        check_grouped(contexts, case)
 
 
 def test_in_each_class():

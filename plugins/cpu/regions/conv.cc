@@ -146,7 +146,8 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
                                    dnnl::algorithm::convolution_direct, in, AnyLayout(g.w, type), bias, out,
                                    g.stride, g.dil, g.lo, g.hi, Attr(b, r, a));
   };
-  if (EmitPointwise(b, node, r, s, g) || EmitDepthwise(b, node, r, s)) return true;
+  if (EmitPointwise(b, node, r, s, g) || EmitDepthwise(b, node, r, s) || EmitGroupedConv(b, node, r, s))
+    return true;
   Forward::primitive_desc d;
   try {
     if (b.channels_last || (s.Work() / s.n > PartWork() && s.PerGroupIn() >= kFewChannels))

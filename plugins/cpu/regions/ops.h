@@ -85,6 +85,8 @@ bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attri
 bool EmitPointwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s, const Geometry& g);
 // One of each channel alone, on plain images (depthwise.cc); false: not applicable.
 bool EmitDepthwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s);
+// One in groups of a few channels, on plain images (grouped_conv.cc); false: not applicable or not faster.
+bool EmitGroupedConv(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s);
 // Whether both images have the plain layout, and no other is added to the result.
 bool IsAtBorders(const Builder& b, const BodyNode& node, const Recipe& r);
 
