@@ -124,4 +124,10 @@ bool PrefersOneDnn(const MatmulShape& s, bool constant) {
   return ProductReasons()[ReasonFor(s, constant)].onednn;
 }
 
+bool AreOwnLoopsFaster(const MatmulShape& s) {
+  if (!Forced().empty()) return Forced() == "own";
+  if (const std::optional<Timing> tuned = Tuned(s, true)) return tuned->own <= tuned->onednn;
+  return Table()[Nearest(s)].constant <= 100;
+}
+
 }  // namespace keel_cpu

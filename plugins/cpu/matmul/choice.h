@@ -21,5 +21,8 @@ const std::vector<ProductReason>& ProductReasons();
 // one, and is packed beforehand.
 size_t ReasonFor(const MatmulShape& shape, bool constant);
 bool PrefersOneDnn(const MatmulShape& shape, bool constant);
+// For a convolution whose sums are such a product by constant weights, by whose loops it is computed with the
+// ops after it: the faster side, whatever it wins.
+bool AreOwnLoopsFaster(const MatmulShape& shape);
 
 }  // namespace keel_cpu

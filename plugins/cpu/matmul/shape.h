@@ -33,4 +33,15 @@ struct MatmulShape {
   int64_t Touched() const { return Batches() * m * (k + n) + b_matrices * k * n; }
 };
 
+// One product.
+inline MatmulShape ProductShape(int64_t m, int64_t n, int64_t k) {
+  MatmulShape s;
+  s.m = m, s.n = n, s.k = k;
+  s.batch.rank = 1;
+  s.batch.dims[0] = 1;
+  s.batch.steps[0][0] = s.batch.steps[1][0] = 0;
+  s.b_matrices = 1;
+  return s;
+}
+
 }  // namespace keel_cpu

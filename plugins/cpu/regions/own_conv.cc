@@ -1,6 +1,7 @@
 // own_conv.cc: convolutions by the plugin's own code on images with channels last: the common part of
 // winograd.cc and conv/images.h, and where the latter is taken.
 #include "plugins/cpu/conv/images.h"
+#include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/regions/ops.h"
 #include "plugins/cpu/simd/simd.h"
 
@@ -9,13 +10,15 @@ namespace {
 
 // Measured with AVX2 (AMD EPYC 7003, one thread, relative to oneDNN's time): 1x1 windows 0.74 to 0.97 from
 // 128 channels on, 1.1 to 1.4 with 16 to 96, whose sums end too soon; 3x3 windows, whose cells are copied,
-// 0.74 to 0.95 from 256 channels on, 1.0 with 128. The last panel of the weights should not be half empty.
+// 0.74 to 0.95 from 256 channels on, 1.0 with 128. The last panel of the weights should not be half empty,
+// and the own loops be the faster side of such a product here (choices.inc).
 bool IsWorthwhile(const Conv& s) {
   constexpr int64_t kFewChannels = 128, kFewOfWindow = 256, kFewResults = 12, kPanel = 16;
   const int64_t least = s.w.Cells(s.w.window) == 1 ? kFewChannels : kFewOfWindow;
   const int64_t columns = (s.o + kPanel - 1) / kPanel * kPanel;
+  const int64_t results = s.n * s.w.Cells(s.w.out), depth = s.c * s.w.Cells(s.w.window);
   return SimdLevel() == 1 && s.groups == 1 && s.c >= least && s.o * 10 >= columns * 9 &&
-         s.n * s.w.Cells(s.w.out) >= kFewResults;
+         results >= kFewResults && AreOwnLoopsFaster(ProductShape(results, s.o, depth));
 }
 
 const float* PanelsOf(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s) {

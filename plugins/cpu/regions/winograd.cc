@@ -192,7 +192,7 @@ std::unique_ptr<Winograd> Describe(const Conv& s, ConvEnd end) {
   w->end.bias.resize(static_cast<size_t>(s.o));
   w->loops = &WinogradLoops();
   CutBlocks(w.get());
-  w->products = {s.c, s.o, w->block, (w->tiles - 1) % w->block + 1};
+  w->products = {s.c, s.o, w->tiles, w->block, (w->tiles - 1) % w->block + 1};
   return w;
 }
 

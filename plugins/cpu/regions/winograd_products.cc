@@ -3,12 +3,15 @@
 
 #include <algorithm>
 
+#include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
 
-WinogradProducts::WinogradProducts(int64_t c, int64_t o, int64_t tiles, int64_t last)
-    : c_(c), o_(o), tiles_(tiles), own_(SimdLevel() == 1 ? MatmulLoops(KEEL_F32) : nullptr) {
+WinogradProducts::WinogradProducts(int64_t c, int64_t o, int64_t all, int64_t tiles, int64_t last)
+    : c_(c), o_(o), tiles_(tiles) {
+  // By the count of all tiles, as that of a block depends on the number of threads.
+  if (SimdLevel() == 1 && AreOwnLoopsFaster(ProductShape(all, o, c))) own_ = MatmulLoops(KEEL_F32);
   if (own_ != nullptr) {
     weights_layout_ = Plain({kNumbers, Panels() * own_->panel, c_});
     return;
