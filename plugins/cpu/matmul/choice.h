@@ -21,8 +21,7 @@ const std::vector<ProductReason>& ProductReasons();
 // one, and is packed beforehand.
 size_t ReasonFor(const MatmulShape& shape, bool constant);
 bool PrefersOneDnn(const MatmulShape& shape, bool constant);
-// For a convolution whose sums are such a product by constant weights, by whose loops it is computed with the
-// ops after it: the faster side, whatever it wins.
+// For sums of a convolution with constant weights: the faster side, without a margin for ops after it.
 bool AreOwnLoopsFaster(const MatmulShape& shape);
 
 }  // namespace keel_cpu
