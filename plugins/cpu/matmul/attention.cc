@@ -113,15 +113,18 @@ void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t f
   const int64_t seen = w.causal ? std::min(w.s, first + rows) : w.s;
   const Matrix q = {In<char>(call, 0) + (head * w.l + first) * w.d * size, w.d, 1};
   Scores(call, w, head, q, rows, seen, scores);
-  for (int64_t r = 0; r < rows && !Cancelled(call); r++) {
+  // Rows with the same count of visible columns together.
+  const int64_t together = w.causal ? 1 : rows;
+  for (int64_t r = 0; r < rows && !Cancelled(call); r += together) {
     const int64_t n = w.causal ? std::min(seen, first + r + 1) : seen;
     const char* mask = nullptr;
     if (w.masked)
       mask = In<char>(call, 3) + (w.mask_start[static_cast<size_t>(head)] + (first + r) * w.mask_row) * size;
-    w.norm->masked_softmax(scores + r * w.s * size, n, seen, w.scale, mask, w.mask_column,
-                           call->env->cancelled);
-    if (w.zero_nan && n > 0) ZeroNan(scores + r * w.s * size, n, size);
+    w.norm->masked_softmax(scores + r * w.s * size, together, n, seen, w.scale, mask, w.mask_row,
+                           w.mask_column, call->env->cancelled);
   }
+  if (w.zero_nan && seen > 0)
+    for (int64_t r = 0; r < rows; r++) ZeroNan(scores + r * w.s * size, seen, size);
   Mix(call, w, head, scores, rows, seen, Out<char>(call, 0) + (head * w.l + first) * w.e * size);
 }
 

@@ -21,10 +21,11 @@ struct NormOp {
                           StopFlagOf stop);
   void (*log_softmax_columns)(const void* x, int64_t n, int64_t stride, int64_t columns, void* y,
                               StopFlagOf stop);
-  // x = softmax(x * scale + mask) in place, of the first n of `room` elements; the others become 0. mask:
-  // null or n elements, a single one if mask_step is 0.
-  void (*masked_softmax)(void* x, int64_t n, int64_t room, double scale, const void* mask, int64_t mask_step,
-                         StopFlagOf stop);
+  // x = softmax(x * scale + mask) in place, of the first n of the `room` elements of each row; the others
+  // become 0. mask: null or for each row, `mask_row` elements apart, n elements, a single one if mask_step is
+  // 0.
+  void (*masked_softmax)(void* x, int64_t rows, int64_t n, int64_t room, double scale, const void* mask,
+                         int64_t mask_row, int64_t mask_step, StopFlagOf stop);
   // y = (x - mean) / sqrt(variance + eps) * g + b; rms_norm: without mean and b
   void (*layer_norm)(const void* x, const void* g, const void* b, int64_t n, double eps, void* y,
                      StopFlagOf stop);
