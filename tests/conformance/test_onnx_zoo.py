@@ -40,13 +40,25 @@ def test_results_are_onnx_runtimes(context, device, name, sizes):
     assert_bounded(want, run_keel(context, device, path, feeds, model.options(*sizes)), model.bounds)
 
 
+def moved_by_a_rounding(model, x, boxes):
+    """How far ONNX Runtime's boxes move if all cells of the image are rounded the other way: the oracle is no better than that."""
+    moved = np.zeros_like(boxes)
+    for seed in range(3):
+        signs = np.random.default_rng(seed).choice([np.float32(-1), np.float32(1)], x.shape)
+        moved = np.maximum(moved, np.abs(onnxruntime_run(model, [x + signs * np.spacing(x)])[0] - boxes))
+    return moved
+
+
 def test_boxes_of_a_page(context):
-    """The same boxes are selected, in the same order."""
+    """The same boxes are selected, in the same order. In f64 one edge of 40,420, a mean of distant places with like weights, is 1e-5 of
+    the largest number away from the results with either kind of products, where others are 2e-6 away."""
     model, x = detector(), drawn("page", MODELS["page"].sizes[0])["image"]
     boxes, selected = onnxruntime_run(model, [x])
     got = run_model(context, "cpu", model, [x])
     assert len(selected) > 3, "the page has too few boxes to test anything"
-    assert_bounded([boxes], got[:1], [BOUND])
+    assert got[0].shape == boxes.shape and got[0].dtype == boxes.dtype
+    excess = np.abs(got[0] - boxes) - BOUND * np.abs(boxes).max() - moved_by_a_rounding(model, x, boxes)
+    assert excess.max() <= 0, f"box {np.unravel_index(excess.argmax(), boxes.shape)} is {excess.max()} too far"
     assert np.array_equal(got[1], selected)
 
 

@@ -135,7 +135,7 @@ bool Channels(const BodyValue& v, const Dims& out, size_t axis, std::vector<floa
 }
 
 struct Affine {
-  std::vector<float> scale, shift;
+  std::vector<double> scale, shift;  // rounded once, when all are folded
   bool scaled = false;
 };
 
@@ -148,8 +148,8 @@ bool BatchNorm(const Body& body, const BodyNode& n, Affine* to) {
   const double eps = n.node.Real("eps");
   for (size_t c = 0; c < to->scale.size(); c++) {
     const double k = p[0][c] / std::sqrt(static_cast<double>(p[3][c]) + eps);
-    to->scale[c] = static_cast<float>(to->scale[c] * k);
-    to->shift[c] = static_cast<float>((to->shift[c] - static_cast<double>(p[2][c])) * k + p[1][c]);
+    to->scale[c] *= k;
+    to->shift[c] = (to->shift[c] - static_cast<double>(p[2][c])) * k + p[1][c];
   }
   to->scaled = true;
   return true;
@@ -159,8 +159,8 @@ bool BatchNorm(const Body& body, const BodyNode& n, Affine* to) {
 bool Absorb(const Body& body, const BodyNode& n, uint32_t in, const Dims& dims, size_t axis, Affine* a) {
   if (n.op == "batch_norm") return axis == 1 && BatchNorm(body, n, a);
   if (n.op == "neg") {
-    for (float& s : a->scale) s = -s;
-    for (float& s : a->shift) s = -s;
+    for (double& s : a->scale) s = -s;
+    for (double& s : a->shift) s = -s;
     return a->scaled = true;
   }
   if (n.op != "add" && n.op != "sub" && n.op != "mul" && n.op != "div") return false;
@@ -170,9 +170,9 @@ bool Absorb(const Body& body, const BodyNode& n, uint32_t in, const Dims& dims, 
   if (n.op == "div" && !first) return false;
   const bool negate = n.op == "sub" && !first;
   for (size_t i = 0; i < c.size(); i++) {
-    float factor = negate ? -1.0f : 1.0f, term = n.op == "sub" && first ? -c[i] : c[i];
+    double factor = negate ? -1 : 1, term = n.op == "sub" && first ? -c[i] : c[i];
     if (n.op == "mul") factor = c[i], term = 0;
-    if (n.op == "div") factor = 1 / c[i], term = 0;
+    if (n.op == "div") factor = 1.0 / c[i], term = 0;
     a->scale[i] *= factor;
     a->shift[i] = a->shift[i] * factor + term;
   }
@@ -181,8 +181,8 @@ bool Absorb(const Body& body, const BodyNode& n, uint32_t in, const Dims& dims, 
 }
 
 // Infinity times a weight of 0 would be a NaN that the graph does not have.
-bool Finite(const std::vector<float>& scale) {
-  return std::all_of(scale.begin(), scale.end(), [](float x) { return std::isfinite(x); });
+bool Finite(const std::vector<double>& scale) {
+  return std::ranges::all_of(scale, [](double x) { return std::isfinite(static_cast<float>(x)); });
 }
 
 // Whether a scale can be folded into the weights.
@@ -197,7 +197,7 @@ class Chain {
   Chain(const Body& body, const BodyNode& anchor)
       : body_(body), anchor_(anchor), made_(body.values[anchor.out[0]]), axis_(ChannelAxis(anchor, made_)) {
     const size_t channels = static_cast<size_t>(made_.dims[axis_]);
-    affine_ = {std::vector<float>(channels, 1.0f), std::vector<float>(channels)};
+    affine_ = {std::vector<double>(channels, 1), std::vector<double>(channels)};
     absorbs_ = made_.dtype == KEEL_F32;
     recipe_.out = anchor.out[0];
   }
@@ -219,7 +219,7 @@ class Chain {
   }
   Recipe Finish() {
     if (affine_.scaled) recipe_.scale = std::move(affine_.scale);
-    if (any_) recipe_.shift = std::move(affine_.shift);
+    if (any_) recipe_.shift.assign(affine_.shift.begin(), affine_.shift.end());
     return std::move(recipe_);
   }
   uint32_t Out() const { return recipe_.out; }

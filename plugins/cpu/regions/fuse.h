@@ -20,7 +20,9 @@ struct PostOp {
 
 // One primitive for a group of nodes.
 struct Recipe {
-  std::vector<float> scale, shift;  // per output channel, from constants; empty: none
+  // Per output channel, from constants; empty: none.
+  std::vector<double> scale;
+  std::vector<float> shift;
   std::vector<PostOp> post;
   uint32_t out = kNone;  // its result
 };

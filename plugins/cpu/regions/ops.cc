@@ -59,7 +59,7 @@ int BiasOf(Builder& b, const Recipe& r) {
   return b.Constant(b.constants->Vector(r.shift), r.shift.size() * sizeof(float));
 }
 
-const void* Scaled(const BodyValue& w, const std::vector<float>& scale, Bytes* own,
+const void* Scaled(const BodyValue& w, const std::vector<double>& scale, Bytes* own,
                    const Channels& channels) {
   if (scale.empty()) return w.data;
   const int64_t n = w.Count();
@@ -67,7 +67,7 @@ const void* Scaled(const BodyValue& w, const std::vector<float>& scale, Bytes* o
   float* to = reinterpret_cast<float*>(own->get());
   const float* from = static_cast<const float*>(w.data);
   for (int64_t i = 0; i < n; i++)
-    to[i] = from[i] * scale[static_cast<size_t>(i / channels.step % channels.count)];
+    to[i] = static_cast<float>(from[i] * scale[static_cast<size_t>(i / channels.step % channels.count)]);
   return to;
 }
 const void* KeyOf(const Builder& b, const BodyNode& node, const Recipe& r) {

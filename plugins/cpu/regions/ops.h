@@ -52,7 +52,8 @@ int Weights(Builder& b, const BodyNode& node, const Recipe& r, const Layout& pla
 
 // Constant weights times the recipe's scale, in memory held by `own` if there is a scale; KeyOf identifies
 // them in the cache.
-const void* Scaled(const BodyValue& w, const std::vector<float>& scale, Bytes* own, const Channels& channels);
+const void* Scaled(const BodyValue& w, const std::vector<double>& scale, Bytes* own,
+                   const Channels& channels);
 const void* KeyOf(const Builder& b, const BodyNode& node, const Recipe& r);
 
 // Arguments of a contraction; those with buffer -1 are omitted.
