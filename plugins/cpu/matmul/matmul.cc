@@ -50,6 +50,7 @@ namespace {
 // Panels of b are read in place by at most so many rows. A panel touches a page for each row of a large b, so
 // with many rows only panels of a small one are, and panels of f32: the first block of rows copies them.
 constexpr int64_t kFewRows = 32, kFewRowsOfSmall = 64;
+constexpr int64_t kRowsOfCopy = 12;     // blocks have at most so many; a copy is for the next ones
 constexpr int64_t kStreamedRows = 8;    // by at most so many, b is read row by row
 constexpr int64_t kPairDotDepth = 192;  // MatmulShape::IsDots, beside the faster panels of pairs
 constexpr int64_t kSmall = 1 << 20;     // bytes
@@ -77,6 +78,7 @@ struct OwnMatmul {
   Bytes constant;               // the packed panels of a constant b
   InPlace* in_place = nullptr;  // else by panels
   bool as_is = false;           // full panels are not packed
+  bool copies = false;          // but copied by the first block of rows
   bool is_few = false;          // a few rows, and the same for all matrices of a constant b
   int64_t left = 0;             // elements of a, if they are converted to those of panels
   Turns turns = {};             // through the constant panels
@@ -182,8 +184,8 @@ struct Part {
     const char* b = w.InPlaceOf(In<char>(call, 1), matrix, p, first);
     Panel panel = {b, w.s.n, {}, {}, w.s.n == w.op->panel ? nullptr : copy};
     const int64_t size = w.op->size, bytes = w.op->panel * size;
-    const bool more = w.AsIs(p + 1) && (p + 1) % w.Panels() != 0;
-    if (more && w.op->dtype == KEEL_F32) panel.next = {b + bytes, bytes, depth, w.s.n * size};
+    const auto more = [&] { return w.AsIs(p + 1) && (p + 1) % w.Panels() != 0; };
+    if (w.op->dtype == KEEL_F32 && more()) panel.next = {b + bytes, bytes, depth, w.s.n * size};
     return panel;
   }
   // Panel p of a matrix of b; then comes the next one, or the next rows of a.
@@ -208,7 +210,7 @@ struct Part {
     });
   }
   Bytes CopyOfPanel() const {
-    return w.as_is ? Allocate(static_cast<size_t>(depth * w.op->panel * w.op->packed_size)) : nullptr;
+    return w.copies ? Allocate(static_cast<size_t>(depth * w.op->panel * w.op->packed_size)) : nullptr;
   }
   void Run() const {
     const int64_t panels = w.Panels(), cost = std::min(w.s.m, rows) * depth * w.op->panel / 16;
@@ -277,9 +279,10 @@ void ChooseLoops(keel_dt dtype, bool varying, OwnMatmul* w) {
   if (varying && s.IsDots(pairs ? kPairDotDepth : kDotDepth)) w->in_place = w->op->dots;
   if (varying && !s.tb && s.m <= kStreamedRows) w->in_place = w->op->stream;
   if (pairs && w->in_place == nullptr) w->op = Bf16PairLoops();
-  const bool copies = dtype == KEEL_F32;  // the first rows of a product make the panel for the others
-  const int64_t few = copies || w->MatrixBytes() <= kSmall ? kFewRowsOfSmall : kFewRows;
+  const bool f32 = dtype == KEEL_F32;  // the first rows of a product make the panel for the others
+  const int64_t few = f32 || w->MatrixBytes() <= kSmall ? kFewRowsOfSmall : kFewRows;
   w->as_is = varying && !s.tb && w->op->as_is && s.m <= few;
+  w->copies = w->as_is && f32 && s.m > kRowsOfCopy;
   if (w->op->widen != nullptr) w->left = LeftCount(s);
 }
 
