@@ -5,11 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import keel_abi
 import numpy as np
 import pytest
-from regions import as_call, assert_close, cpu_class
-from test_winograd import BEHIND, CORES, draw, run_both
+from regions import assert_close, cpu_class
+from test_winograd import BEHIND, draw, run_both
 
 HERE = Path(__file__).resolve().parent
 
@@ -108,14 +107,34 @@ def test_weights_behind_padding(context, number):
     assert np.array_equal(np.isnan(got[0]), np.isnan(wanted[0])) and np.array_equal(np.isinf(got[0]), np.isinf(wanted[0]))
 
 
-@pytest.mark.skipif(CORES < 2, reason="needs two cores to compare with one")
-@pytest.mark.parametrize("name", SHAPES)
-def test_the_same_bits_with_any_number_of_threads(name):
-    n, c, o, image, window, attrs = SHAPES[name]
+def run_limited(code, **given):
+    """Runs code in a process that is limited to AVX2, with the own products for all convolutions that may take them."""
+    env = {**os.environ, "KEEL_CPU_ISA": "avx2", "KEEL_CPU_PRODUCTS": "own", **given}
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120)
+    assert out.returncode == 0, out.stderr
+    return out.stdout
+
+
+BITS = """
+import sys
+sys.path[:0] = {paths!r}
+import keel_abi
+import numpy as np
+from regions import as_call
+from test_cpu_images import SHAPES, conv, draw, filters
+contexts = [keel_abi.Context(threads=t) for t in (1, 2, 3, 7)]
+for name, (n, c, o, image, window, attrs) in SHAPES.items():
     x, w = draw(5, n, c, *image), filters(o, c, *window)
-    one, *many = (as_call(keel_abi.Context(threads=t), lambda g, x, w: conv(g, x, w, attrs), [x], [w]).run(x)[0]
-                  for t in (1, 2, 3, 7))
-    assert all(np.array_equal(one, y) for y in many)
+    one, *many = (as_call(k, lambda g, x, w: conv(g, x, w, attrs), [x], [w]).run(x)[0] for k in contexts)
+    print(name, all(np.array_equal(one, y) for y in many))
+"""
+PATHS = [str(HERE), str(HERE.parent / "python")]
+
+
+def test_the_same_bits_with_any_number_of_threads(context):
+    if cpu_class(context) == "sse4":
+        pytest.skip("this processor, or KEEL_CPU_ISA, has no AVX2")
+    assert run_limited(BITS.format(paths=PATHS)).splitlines() == [f"{name} True" for name in SHAPES]
 
 
 TELL = """
@@ -133,12 +152,9 @@ as_nodes(keel_abi.Context(threads=1), build, [x], [w], "cpu").run(x)
 
 @pytest.mark.parametrize("name", ["1x1", "1x1, stride", "3x3, stride", "3x3, small image"])
 def test_where_they_are_taken(context, name):
-    """With AVX2 the last convolution, of too few channels, is oneDNN's only one."""
+    """The last convolution, of too few channels, is oneDNN's only one."""
     if cpu_class(context) == "sse4":
-        pytest.skip("for SSE4 oneDNN wants other layouts")
-    code = TELL.format(paths=[str(HERE), str(HERE.parent / "python")], name=name)
-    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "ONEDNN_VERBOSE": "2", "KEEL_CPU_PRODUCTS": "own"}, capture_output=True,
-                         text=True, timeout=120)
-    assert out.returncode == 0, out.stderr
-    done = [line.split(",")[3] for line in out.stdout.splitlines() if line.startswith("onednn_verbose,exec")]
-    assert done.count("convolution") == (1 if cpu_class(context) == "avx2" else 2), done
+        pytest.skip("this processor, or KEEL_CPU_ISA, has no AVX2")
+    lines = run_limited(TELL.format(paths=PATHS, name=name), ONEDNN_VERBOSE="2").splitlines()
+    done = [line.split(",")[3] for line in lines if line.startswith("onednn_verbose,exec")]
+    assert done.count("convolution") == 1, done
