@@ -34,15 +34,9 @@ void EachRun(const Window& w, const Place& place, F&& f) {
   int64_t stop = first;
   while (stop < n && w.At(last, place.at[last], stop) < w.image[last]) stop++;
   for (int64_t c = 0; c < outer; c++) {
-    int64_t row = 0;
-    bool inside = first < stop;
-    for (int d = 0; d < last; d++) {
-      const int64_t at = w.At(d, place.at[d], k[d]);
-      inside &= at >= 0 && at < w.image[d];
-      row = row * w.image[d] + at;
-    }
+    const int64_t row = SeenRow(w, place.at, k);
     for (int d = last; d-- > 0 && ++k[d] == w.window[d];) k[d] = 0;
-    if (!inside) {
+    if (row < 0 || first >= stop) {
       f(c * n, -1, n);
       continue;
     }

@@ -29,7 +29,7 @@ struct Images {
   int64_t block = 0, parts = 1, piece = 0;  // results; parts of the panels; numbers of a sum
 
   int64_t Depth() const { return s.c * s.w.Cells(s.w.window); }
-  int64_t Panels() const { return (s.o + op->panel - 1) / op->panel; }
+  int64_t Panels() const { return op->Panels(s.o); }
   int64_t Results() const { return s.n * s.w.Cells(s.w.out); }
   int64_t Blocks() const { return (Results() + block - 1) / block; }
   int64_t Row() const { return piece + kGap; }

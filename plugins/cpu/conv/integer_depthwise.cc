@@ -56,14 +56,8 @@ void SeenRows(const IntegerDepthwise& m, const char* x, int64_t r, std::vector<c
   x += r / of_image * w.Cells(w.image) * m.s.c;
   for (size_t i = 0; i < rows->size(); i++) {
     Unravel(static_cast<int64_t>(i), w.window, last, k);
-    int64_t row = 0;
-    bool inside = true;
-    for (int d = 0; d < last; d++) {
-      const int64_t at = w.At(d, place[d], k[d]);
-      inside &= at >= 0 && at < w.image[d];
-      row = row * w.image[d] + at;
-    }
-    (*rows)[i] = inside ? x + row * w.image[last] * m.s.c : nullptr;
+    const int64_t row = SeenRow(w, place, k);
+    (*rows)[i] = row < 0 ? nullptr : x + row * w.image[last] * m.s.c;
   }
 }
 

@@ -165,6 +165,12 @@ KEEL_AVX2 void SumsOf(const PixelPanel& panel, const char* quad, void* to) {
                      : WriteSums<1>(panel, quad, static_cast<char*>(to));
 }
 
+// Scaled, shifted and bounded, halves to even.
+KEEL_AVX2_INLINE __m256i Rounded(__m256i sums, __m256 scale, __m256 shift, __m256 low, __m256 high) {
+  const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), scale, shift);
+  return _mm256_cvtps_epi32(_mm256_min_ps(high, _mm256_max_ps(low, x)));
+}
+
 template <int kVectors>
 KEEL_AVX2 void WriteBytes(const PixelPanel& panel, const char* quad, const Int8Result& result, int64_t first,
                           char* to) {
@@ -178,8 +184,7 @@ KEEL_AVX2 void WriteBytes(const PixelPanel& panel, const char* quad, const Int8R
                  shift = _mm256_set1_ps(result.shift[static_cast<size_t>(first + c)]);
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; v++) {
-      const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[c][v]), scale, shift);
-      const __m256i whole = _mm256_cvtps_epi32(_mm256_min_ps(high, _mm256_max_ps(low, x)));  // to even
+      const __m256i whole = Rounded(sums[c][v], scale, shift, low, high);
       const __m256i one = _mm256_and_si256(_mm256_add_epi32(whole, zero), byte);
       made[v] = c == 0 ? one : _mm256_or_si256(made[v], _mm256_slli_epi32(one, c * 8));
     }
@@ -196,11 +201,6 @@ KEEL_AVX2 void BytesOf(const PixelPanel& panel, const char* quad, const Int8Resu
 KEEL_AVX2_INLINE __m256i Words(const char* bytes, __m128i flip) {
   return _mm256_cvtepu8_epi16(_mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)), flip));
 }
-KEEL_AVX2_INLINE __m256i Rounded(__m256i sums, const float* scale, const float* shift, __m256 low,
-                                 __m256 high) {
-  const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), _mm256_loadu_ps(scale), _mm256_loadu_ps(shift));
-  return _mm256_cvtps_epi32(_mm256_min_ps(high, _mm256_max_ps(low, x)));
-}
 
 KEEL_AVX2 void Depthwise(const DepthwiseCells& cells, const std::vector<DepthwiseBlock>& blocks,
                          const int16_t* w, const Int8Result& result, char* to) {
@@ -216,10 +216,11 @@ KEEL_AVX2 void Depthwise(const DepthwiseCells& cells, const std::vector<Depthwis
       left = _mm256_add_epi32(left, _mm256_madd_epi16(_mm256_unpacklo_epi16(one, two), LoadInts(w)));
       right = _mm256_add_epi32(right, _mm256_madd_epi16(_mm256_unpackhi_epi16(one, two), LoadInts(w + 16)));
     }
-    const __m256i words =
-        _mm256_add_epi16(_mm256_packs_epi32(Rounded(left, b.scale, b.shift, low, high),
-                                            Rounded(right, b.scale + 8, b.shift + 8, low, high)),
-                         zero);
+    const __m256i words = _mm256_add_epi16(
+        _mm256_packs_epi32(
+            Rounded(left, _mm256_loadu_ps(b.scale), _mm256_loadu_ps(b.shift), low, high),
+            Rounded(right, _mm256_loadu_ps(b.scale + 8), _mm256_loadu_ps(b.shift + 8), low, high)),
+        zero);
     const __m128i first = _mm256_castsi256_si128(words), last = _mm256_extracti128_si256(words, 1);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to + b.first),
                      is_signed ? _mm_packs_epi16(first, last) : _mm_packus_epi16(first, last));

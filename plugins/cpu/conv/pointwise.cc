@@ -85,7 +85,7 @@ void RunPanel(const keel_call* call, const Pointwise& s, int64_t image, int64_t 
 
 keel_rc RunImagePanels(const keel_call* call) {
   const Pointwise& s = State<Pointwise>(call);
-  const int64_t panel = Loops().panel, panels = (s.pixels + panel - 1) / panel;
+  const int64_t panel = Loops().panel, panels = Loops().Panels(s.pixels);
   ParallelFor(call, s.images * panels, s.results * s.channels * panel / 16, [&](int64_t begin, int64_t end) {
     const Bytes packed = Floats(s.channels * panel);
     for (int64_t u = begin; u < end; u++) {
@@ -130,12 +130,6 @@ keel_rc RunWeightPanels(const keel_call* call) {
   return Done(call);
 }
 
-// How much of its panels n columns fill, in percent.
-int64_t Filled(int64_t n) {
-  const int64_t panel = Loops().panel;
-  return 100 * n / ((n + panel - 1) / panel * panel);
-}
-
 bool IsFasterByOneDnn(const PointwiseShape& s, bool images) {
   const bool expands = images && s.results > s.channels;
   return SimdLevel() == 0 || (SimdLevel() == 2 && (s.channels < kFewChannels || expands));
@@ -146,7 +140,7 @@ bool IsFasterByOneDnn(const PointwiseShape& s, bool images) {
 int64_t WeightPanel() { return Loops().panel; }
 
 PointwiseWay WayOf(const PointwiseShape& s, bool constant) {
-  const bool images = Filled(s.pixels) >= kFull;
+  const bool images = Loops().Filled(s.pixels) >= kFull;
   if (s.Work() < kSmallWork || s.pixels < kFewestPixels || IsFasterByOneDnn(s, images))
     return PointwiseWay::kOther;
   const bool fits =

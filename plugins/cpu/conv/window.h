@@ -72,6 +72,18 @@ inline void Complete(Window* w) {
     w->Range(last, i, &w->firsts[i], &w->stops[i]);
 }
 
+// The row of cells of the last dim, numbered through the image, that a result at `place` sees at window place
+// k (both of the outer dims); -1: outside.
+inline int64_t SeenRow(const Window& w, const int64_t* place, const int64_t* k) {
+  int64_t row = 0;
+  for (int d = 0; d + 1 < w.rank; d++) {
+    const int64_t at = w.At(d, place[d], k[d]);
+    if (at < 0 || at >= w.image[d]) return -1;
+    row = row * w.image[d] + at;
+  }
+  return row;
+}
+
 // For the row of results at `place` (outer image dims), calls f for each window cell, in order, that sees any
 // image cell: f(index of the window cell, image offset of the cell that the first position sees, first
 // position, positions, step).
@@ -81,15 +93,9 @@ void EachCell(const Window& w, const int64_t* place, F&& f) {
   const int64_t outer = Product(w.window, last);
   int64_t k[kMaxImage] = {};
   for (int64_t c = 0; c < outer; c++) {
-    int64_t row = 0;
-    bool inside = true;
-    for (int d = 0; d < last; d++) {
-      const int64_t at = w.At(d, place[d], k[d]);
-      inside &= at >= 0 && at < w.image[d];
-      row = row * w.image[d] + at;
-    }
+    const int64_t row = SeenRow(w, place, k);
     for (int d = last; d-- > 0 && ++k[d] == w.window[d];) k[d] = 0;
-    if (!inside) continue;
+    if (row < 0) continue;
     for (int64_t i = 0; i < w.window[last]; i++) {
       int64_t first, stop;
       if (i < Window::kKnown)

@@ -29,9 +29,10 @@ struct Attention {
   int64_t together = 1;                   // heads that are packed before their blocks are computed
 
   static int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-  int64_t Panels(int64_t columns) const { return (columns + multiply->panel - 1) / multiply->panel; }
   int64_t PanelBytes(int64_t depth) const { return Aligned(depth * multiply->panel * multiply->packed_size); }
-  int64_t HeadBytes() const { return in_place ? 0 : Panels(s) * PanelBytes(d) + Panels(e) * PanelBytes(s); }
+  int64_t HeadBytes() const {
+    return in_place ? 0 : multiply->Panels(s) * PanelBytes(d) + multiply->Panels(e) * PanelBytes(s);
+  }
   char* PackedHead(const keel_call* call, int64_t head) const {
     return static_cast<char*>(call->scratch) + head % together * HeadBytes();
   }
@@ -52,7 +53,8 @@ struct Attention {
 
 // Heads [from, to).
 void Pack(const keel_call* call, const Attention& w, int64_t from, int64_t to) {
-  const int64_t size = w.multiply->size, key_panels = w.Panels(w.s), value_panels = w.Panels(w.e);
+  const int64_t size = w.multiply->size, key_panels = w.multiply->Panels(w.s),
+                value_panels = w.multiply->Panels(w.e);
   const int64_t each = key_panels + value_panels;
   ParallelFor(call, (to - from) * each, (w.d + w.s) * w.multiply->panel / 4, [&](int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) {
@@ -85,7 +87,7 @@ void Scores(const keel_call* call, const Attention& w, int64_t head, const Matri
     return w.multiply->dots(q, k, w.d, rows, seen, w.s, w.d, nullptr, scores);
   }
   const char* panels = w.PackedHead(call, head);
-  for (int64_t p = 0; p < w.Panels(seen) && !Cancelled(call); p++)
+  for (int64_t p = 0; p < w.multiply->Panels(seen) && !Cancelled(call); p++)
     w.multiply->multiply(q, {panels + p * w.PanelBytes(w.d), w.multiply->panel, {}}, rows, w.s, w.d, p, false,
                          scores);
 }
@@ -99,8 +101,8 @@ void Mix(const keel_call* call, const Attention& w, int64_t head, char* weights,
     const char* v = In<char>(call, 2) + head * w.s * w.e * w.multiply->size;
     return w.multiply->stream(p, v, w.e, rows, w.e, w.e, seen, weights + w.ScoreBytes(), y);
   }
-  const char* panels = w.PackedHead(call, head) + w.Panels(w.s) * w.PanelBytes(w.d);
-  for (int64_t i = 0; i < w.Panels(w.e) && !Cancelled(call); i++)
+  const char* panels = w.PackedHead(call, head) + w.multiply->Panels(w.s) * w.PanelBytes(w.d);
+  for (int64_t i = 0; i < w.multiply->Panels(w.e) && !Cancelled(call); i++)
     w.multiply->multiply(p, {panels + i * w.PanelBytes(w.s), w.multiply->panel, {}}, rows, w.e, seen, i,
                          false, y);
 }

@@ -57,6 +57,12 @@ struct MatmulOp {
   // each of its rows; or, if b is transposed and rows of a are contiguous, as dot products. step: between the
   // rows of b in memory. work: m * columns elements of left_size, for `stream` alone.
   InPlace *stream, *dots;
+
+  int64_t Panels(int64_t columns) const { return (columns + panel - 1) / panel; }
+  // How much of their panels so many columns fill, in percent.
+  int64_t Filled(int64_t columns) const {
+    return columns == 0 ? 100 : 100 * columns / (Panels(columns) * panel);
+  }
 };
 const MatmulOp* MatmulLoops(keel_dt dtype);  // null: none
 // Products of bf16 by AVX-512's instruction for pairs along k, whose sums are f32: as many multiply-adds as

@@ -83,7 +83,7 @@ struct OwnMatmul {
   int64_t left = 0;             // elements of a, if they are converted to those of panels
   Turns turns = {};             // through the constant panels
 
-  int64_t Panels() const { return (s.n + op->panel - 1) / op->panel; }
+  int64_t Panels() const { return op->Panels(s.n); }
   int64_t PanelBytes() const {
     const int64_t rows = (s.k + op->group - 1) / op->group * op->group;
     return static_cast<int64_t>(Aligned(static_cast<uint64_t>(rows * op->panel * op->packed_size)));

@@ -126,7 +126,6 @@ bool EmitGroupedConv(Builder& b, const BodyNode& node, const Recipe& r, const Co
   g.strips = (s.w.out[0] + g.strip - 1) / g.strip;
   g.columns = (g.strip * g.pitch + kPanel - 1) / kPanel * kPanel;
   g.plane = g.columns + s.w.Reach(0) * g.pitch + s.w.Reach(1);
-  if (g.op->panel != kPanel) return false;
   auto made = std::make_unique<OwnLaunch>();
   Keep(&made->launch, std::move(g), Guard<RunGrouped>);
   b.EmitOwn(std::move(made), {node.in[0]}, {r.out},

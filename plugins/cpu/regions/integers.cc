@@ -90,8 +90,8 @@ Arg Numbers(Builder& b, int id, const std::vector<float>& numbers) {
 }
 
 // A launch of the plugin's own loops.
-void KeepImages(Builder& b, const BodyNode& node, const Quantised& q, const IntegerConv& c,
-                keel_launch* launch) {
+void KeepOwnLoops(Builder& b, const BodyNode& node, const Quantised& q, const IntegerConv& c,
+                  keel_launch* launch) {
   const bool is_signed = b.Value(node.in[0]).dtype == KEEL_I8;
   Int8Result result = ResultOf(q);
   if (ServesIntegerDepthwise(c.s, c.weights, result))
@@ -109,11 +109,11 @@ void KeepImages(Builder& b, const BodyNode& node, const Quantised& q, const Inte
   keep(c.s, c.weights, is_signed, packed, std::move(result), launch);
 }
 
-void EmitImages(Builder& b, const BodyNode& node, const Quantised& q, const IntegerConv& c) {
+void EmitOwnLoops(Builder& b, const BodyNode& node, const Quantised& q, const IntegerConv& c) {
   const int from = b.BufferIn(node.in[0], ChannelsLast(c.g.x, TypeOf(b.Value(node.in[0]).dtype))),
             to = b.ResultBuffer(q.out, ChannelsLast(c.g.y, TypeOf(q.dtype)));
   auto own = std::make_unique<OwnLaunch>();
-  KeepImages(b, node, q, c, &own->launch);
+  KeepOwnLoops(b, node, q, c, &own->launch);
   if (!c.weights.x_zero_varies) return b.EmitOwn(std::move(own), {node.in[0]}, {q.out}, {from, to});
   const uint32_t zero = node.in[2];
   b.EmitOwn(std::move(own), {node.in[0], zero}, {q.out}, {from, b.BufferIn(zero, b.PlainOf(zero)), to});
@@ -126,7 +126,7 @@ bool EmitConv(Builder& b, const BodyNode& node, const Quantised& q) {
   if (!c.g.fits || !ServesIntegers(node.node)) return false;
   c.weights = ReadIntegerWeights(node.node);
   if (!Describe(b, node, q, &c)) {
-    EmitImages(b, node, q, c);
+    EmitOwnLoops(b, node, q, c);
     return true;
   }
   std::vector<Arg> fixed = {{DNNL_ARG_WEIGHTS, c.d.weights_desc(), Weights(b, node, c)}};

@@ -2,6 +2,7 @@
 // winograd.cc and conv/images.h, and where the latter is taken.
 #include "plugins/cpu/conv/images.h"
 #include "plugins/cpu/matmul/choice.h"
+#include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/regions/ops.h"
 #include "plugins/cpu/simd/simd.h"
 
@@ -13,11 +14,10 @@ namespace {
 // 0.74 to 0.95 from 256 channels on, 1.0 with 128. The last panel of the weights should not be half empty,
 // and the own loops be the faster side of such a product here (choices.inc).
 bool IsWorthwhile(const Conv& s) {
-  constexpr int64_t kFewChannels = 128, kFewOfWindow = 256, kFewResults = 12, kPanel = 16;
+  constexpr int64_t kFewChannels = 128, kFewOfWindow = 256, kFewResults = 12, kFull = 90;
   const int64_t least = s.w.Cells(s.w.window) == 1 ? kFewChannels : kFewOfWindow;
-  const int64_t columns = (s.o + kPanel - 1) / kPanel * kPanel;
   const int64_t results = s.n * s.w.Cells(s.w.out), depth = s.c * s.w.Cells(s.w.window);
-  return SimdLevel() == 1 && s.groups == 1 && s.c >= least && s.o * 10 >= columns * 9 &&
+  return SimdLevel() == 1 && s.groups == 1 && s.c >= least && MatmulLoops(KEEL_F32)->Filled(s.o) >= kFull &&
          results >= kFewResults && AreOwnLoopsFaster(ProductShape(results, s.o, depth));
 }
 

@@ -33,7 +33,7 @@ class WinogradProducts {
   Primitive Make(int64_t tiles, const Layout& weights);
   void RunOwn(int64_t rows, const float* x, float* y) const;
   Bytes Pack(const float* weights) const;
-  int64_t Panels() const { return (o_ + own_->panel - 1) / own_->panel; }
+  int64_t Panels() const { return own_->Panels(o_); }
 
   int64_t c_ = 0, o_ = 0, tiles_ = 0;
   const MatmulOp* own_ = nullptr;  // null: oneDNN
