@@ -2,11 +2,13 @@
 import re
 
 import numpy as np
+from draw import MATRIX_OPS
 from operands import holds_floats, same_bits
 from oracle import Different
 
 LARGE = {"float32": 1e37, "float64": 1e300, "float16": 6e3, "bfloat16": 1e37}
 SMALL = {"float16": 1e-3, "bfloat16": 1e-36, "float32": 1e-36, "float64": 1e-290}
+OF_FACTORS = 16  # units in the last place of the largest element: the error of factors and spectra of a small matrix
 MANY_RUNS = 32  # perturbed runs that must agree on an integer that another device or the passes changed
 ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
@@ -57,8 +59,18 @@ def closely(base, expected, got, text, kind, size, more=(), tiny=False, finite=F
         spread, steady = base.spread(i, kind, size, tiny)
         if spread is not None and not holds_floats(a) and not same_integers(a, b, t, steady):
             steady = base.spread(i, kind, size, tiny, MANY_RUNS)[1]  # few runs miss some of the elements that a rounding decides
+        if spread is not None and holds_floats(a) and base.graph.ops() & MATRIX_OPS:
+            spread, steady = of_factors(a, t, spread, steady)
         if spread is not None:
             one(a, b, t, spread, steady, [o.values[i] for o in more if not o.failure], base.tame and not finite, 16 if finite else 1)
+
+
+def of_factors(a, t, spread, steady):
+    """A perturbation multiplies a matrix by one number, to which factors hardly react; and float64 has the errors of f64 itself.
+    Vectors of equal eigenvalues are arbitrary: they follow any perturbation."""
+    unit, largest = ULP[a.dtype.name], np.abs(np.where(np.isfinite(t), t, 0)).max(initial=0)
+    arbitrary = spread.max(initial=0) > unit**0.5 * largest
+    return spread + OF_FACTORS * unit * largest, steady & (not arbitrary)
 
 
 def same_integers(a, b, t, steady):

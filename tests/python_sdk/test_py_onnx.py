@@ -40,6 +40,15 @@ def test_a_model_comes_as_path_bytes_or_protobuf(layer, tmp_path, device):
         np.testing.assert_array_equal(second, np.maximum(X @ W, 0))
 
 
+@pytest.mark.parametrize("load", [keel.load, keel.Session])
+def test_a_model_that_is_loaded_as_a_keel_file_names_the_import(layer, tmp_path, load):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(layer.SerializeToString())
+    with pytest.raises(keel.InvalidError, match="this is not a Keel file") as e:
+        load(path)
+    assert "keel.from_onnx" in str(e.value)
+
+
 def test_names_are_kept_and_results_are_found_by_them(layer):
     module = keel.from_onnx(layer, device="reference")
     assert module.device == "reference" and keel.Session(module).parameters == [("in put", keel.f32, (-1, 3))]

@@ -227,7 +227,9 @@ absl::StatusOr<uint64_t> StructureSize(const Bytes& b) {
     return Annotate(Invalid("this is the text form of a module, not a Keel file"), kErrorHint,
                     "parse the text (keel.parse in Python), or write a file with `keel convert`");
   if (b.size < 12 || std::memcmp(b.data + 8, "KEEL", 4) != 0)
-    return Invalid("this is not a Keel file: the mark 'KEEL' at offset 8 is missing");
+    return Annotate(
+        Invalid("this is not a Keel file: the mark 'KEEL' at offset 8 is missing"), kErrorHint,
+        "import a file of another format: keel.import_file or keel.from_onnx in Python, `keel convert`");
   uint32_t stated = 0;
   std::memcpy(&stated, b.data, 4);
   uint64_t size = uint64_t{stated} + 4;

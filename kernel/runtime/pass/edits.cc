@@ -95,9 +95,8 @@ absl::Status Rewrite::CheckWrites() const {
                     : absl::OkStatus();
 }
 
-// A plan may: its calls are inlined, or the device takes them as they were.
 absl::Status Rewrite::CheckMayHaveConstants() {
-  if (!isolated_) isolated_ = !input_.plan && IsBodyOfCall(*edit_.module, graph_->name);
+  if (!isolated_) isolated_ = IsBodyOfCall(*edit_.module, graph_->name);
   if (!*isolated_) return absl::OkStatus();
   return Precondition(
       absl::StrCat("graph '", graph_->name, "' is the body of a call, which contains no constants"));
