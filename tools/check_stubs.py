@@ -15,7 +15,7 @@ from pathlib import Path
 # Regular expressions of names that stubtest cannot inspect.
 ALLOWED = r"""
 # written in Python, and typed by keel/__init__.pyi
-keel\.(control|custom|display|entry|errors|foreign|function|graph|methods|module|progress|random|saved|selection|session|shapes|signature|tape|timeline|variable)
+keel\.(control|custom|display|elsewhere|entry|errors|foreign|function|graph|methods|module|progress|random|saved|selection|session|shapes|signature|tape|timeline|variable)
 keel\.(__main__|command|onnx.*)
 # inside of other ways to write programs
 keel\.(compat\.(?!v1|v2)|convert\.)\w+(\..*)?

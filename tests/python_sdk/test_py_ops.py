@@ -8,6 +8,7 @@ import time
 import keel
 import numpy as np
 import pytest
+from keel import elsewhere
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(3, 4)).astype("f4"), RNG.uniform(.5, 2, size=(4,)).astype("f4")
@@ -284,3 +285,21 @@ def test_an_index_as_bool_is_whether_it_is_not_zero(device):
     with keel.device(device):
         for x in (keel.iota(dims=[600], dtype="bool"), keel.iota(dims=[600, 2], dtype="bool")):
             assert np.argwhere(~x.numpy()[:, None] if x.ndim == 1 else ~x.numpy()).tolist() in ([[0, 0]], [[0, 0], [0, 1]])
+
+
+def test_names_of_other_libraries_are_told(device):
+    """In the package, and of tensors, where most are functions; a name that is merely misspelled has no hint, but Python's."""
+    x = keel.array([1., 2.])
+    for reads, told in ((lambda: keel.clip, "use keel.clamp"), (lambda: keel.logsumexp, "use keel.log_sum_exp"),
+                        (lambda: x.sum(), r"use keel.reduce_sum\(t\)"), (lambda: x.reshape(2, 1), r"use keel.reshape\(t\)"),
+                        (lambda: keel.sofmax, "module 'keel' has no attribute 'sofmax'$"),
+                        (lambda: x.shap, "'keel.Tensor' object has no attribute 'shap'$")):
+        with pytest.raises(AttributeError, match=told) as e:
+            reads()
+        assert e.value.name and e.value.obj in (keel, x)
+    assert not hasattr(x, "sum") and not hasattr(keel, "clip") and np.sum(x) == 3
+
+
+def test_each_told_name_exists_and_no_name_that_exists_is_told():
+    for theirs, ours in elsewhere.OURS.items():
+        assert operator.attrgetter(ours)(keel) and theirs not in dir(keel)

@@ -6,6 +6,8 @@
 
 help(keel.matmul) documents an op; keel.devices() lists the devices.
 """
+import sys as _sys
+
 from ._keel import (DType, Dim, Eagerly, Module, Plan, Tensor, Variable, __version__, array, asarray, assert_, bf16,
                     bool_, cancel, device, devices, einsum, executing_eagerly, f4e2m1, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, f16,
                     f32, f64, i2, i4, i8, i16, i32, i64, load_plugin, no_record, parse, print, report, run_eagerly, same, u2, u4,
@@ -14,6 +16,7 @@ from ._keel.ops import *  # noqa: F401,F403  one function for each op of the cat
 from . import data, optim, strings  # noqa: F401
 from . import methods as _methods  # noqa: F401  of tensors
 from . import variable as _variable  # noqa: F401  operators
+from . import elsewhere as _elsewhere
 from . import convert
 from .control import cond, scan, switch, while_loop
 from .custom import custom_gradient
@@ -35,3 +38,7 @@ from .display import explain
 from .onnx import from_onnx
 from .timeline import profile, span
 from . import module as _module  # noqa: F401  calls and drawings
+
+
+def __getattr__(name):
+    raise _elsewhere.of_package(_sys.modules[__name__], name)

@@ -53,6 +53,19 @@ void show_by(nb::handle str, nb::handle repr) {
   for (PyObject* each : old) Py_XDECREF(each);
 }
 
+// An access that fails asks keel.elsewhere, which knows the names of other libraries. NumPy asks for many
+// that begin with "_".
+PyObject* get_attribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError) || PyUnicode_ReadChar(name, 0) == '_')
+    return found;
+  PyErr_Clear();
+  return guarded([&]() -> PyObject* {
+    nb::module_::import_("keel.elsewhere").attr("of_tensor")(nb::handle(self), nb::handle(name));
+    return nullptr;
+  });
+}
+
 PyObject* get_dtype(PyObject* self, void*) {
   return Py_NewRef(dtype_object(keel::detail::dtype_of_array(array_of(self))));
 }
@@ -260,6 +273,7 @@ void fill_type() {
   tensor_type.tp_dealloc = destroy;
   tensor_type.tp_repr = repr;
   tensor_type.tp_str = str;
+  tensor_type.tp_getattro = get_attribute;
   tensor_type.tp_hash = hash;  // == is elementwise; as dict keys tensors compare by identity
   tensor_type.tp_richcompare = tensor_compare;
   tensor_type.tp_iter = tensor_rows;
