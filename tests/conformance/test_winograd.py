@@ -143,7 +143,7 @@ plan.run(*([x] if {constant!r} else [x, w]))
     ((1, 64, 8, 8), (64, 64, 3, 3), {}, True, {"convolution"}),
     ((1, 16, 40, 40), (64, 16, 3, 3), {}, True, {"convolution"})])
 def test_where_it_is_taken(context, x, w, attrs, constant, wanted):
-    if cpu_class(context) == "sse4":
+    if not is_taken(context):
         pytest.skip("for SSE4 oneDNN wants other layouts")
     code = TELL.format(paths=[str(HERE), str(HERE.parent / "python")], x=x, w=w, attrs=attrs, constant=constant)
     out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "ONEDNN_VERBOSE": "2", "KEEL_CPU_PRODUCTS": "own"}, capture_output=True,
@@ -155,6 +155,11 @@ def test_where_it_is_taken(context, x, w, attrs, constant, wanted):
     assert {line[3] for line in lines} - {"reorder"} == wanted
 
 
+def is_taken(context):
+    """With SSE4 oneDNN's images are in another layout, and all convolutions are its own."""
+    return cpu_class(context) != "sse4"
+
+
 def test_exact_convolution_turns_it_off(context):
     x, w = draw(1, 1, 64, 14, 14), weights(64, 64)
     x[..., 6, 6] = 1e5
@@ -163,7 +168,8 @@ def test_exact_convolution_turns_it_off(context):
     assert np.array_equal(ways["1"], as_call(context, conv, [x, w], []).run(x, w)[0])  # an operand: direct
     wide = as_nodes(context, conv, [x.astype(np.float64)], [w.astype(np.float64)]).run(x.astype(np.float64))[0]
     error = {exact: abs(y - wide)[..., [5, 6, 6, 6, 7], [6, 5, 6, 7, 6]].max() for exact, y in ways.items()}
-    assert error["1"] < 1e-5 < 1e-3 < error["0"], error
+    assert error["1"] < 1e-5, error
+    assert error["0"] > 1e-3 if is_taken(context) else error["0"] == error["1"], error
     with pytest.raises(keel_abi.KeelError, match='option "exact_convolution": got "2", expected 0 or 1'):
         as_call(context, conv, [x], [w], exact_convolution="2")
 
@@ -180,11 +186,12 @@ entry main = @main (x)
 """
 
 
-def test_exact_convolution_on_the_command_line(tmp_path):
+def test_exact_convolution_on_the_command_line(context, tmp_path):
     (tmp_path / "m.keelt").write_text(GRAPH)
     command = [keel_abi.BUILD / "bin" / "keel", "run", "m.keelt", "-i", "x=randn(1)", "-o", "@y.npz"]
     y = []
     for flags in ["--level", "1"], ["--exact-convolution", "--level", "1"], ["--exact-convolution", "--level", "0"]:
         subprocess.run([*command, *flags], cwd=tmp_path, check=True, timeout=60)
         y.append(np.load(tmp_path / "y.npz")["y"])
-    assert not np.array_equal(y[0], y[1]) and np.allclose(y[0], y[1], atol=1e-3) and np.allclose(y[1], y[2], atol=1e-3)
+    assert np.array_equal(y[0], y[1]) != is_taken(context)
+    assert np.allclose(y[0], y[1], atol=1e-3) and np.allclose(y[1], y[2], atol=1e-3)
