@@ -252,10 +252,26 @@ void Builder::EmitNode(uint32_t n) {
   done_[n] = true;
 }
 
+void Builder::MarkDone(const Group& group) {
+  done_[group.anchor] = true;
+  for (uint32_t n : group.nodes) done_[n] = true;
+}
+
+// The group whose contraction alone reads the result of this one, or null.
+const Group* Builder::OnlyUser(const Group& group) const {
+  const BodyValue& made = Value(body.nodes[group.Last()].out[0]);
+  if (made.result != kNone || made.users.size() != 1) return nullptr;
+  const auto found = std::ranges::find(groups_, made.users[0], &Group::anchor);
+  return found == groups_.end() ? nullptr : &*found;
+}
+
 // Emits the whole group as one primitive if oneDNN has an optimised one, else the longest prefix that it has.
 void Builder::EmitGroup(const Group& group) {
   const BodyNode& anchor = body.nodes[group.anchor];
+  if (done_[group.anchor]) return;
   if (!IsContraction(anchor.op)) return EmitQuantisedGroup(group);
+  const Group* user = OnlyUser(group);
+  if (user != nullptr && EmitStripPair(*this, group, *user)) return MarkDone(group), MarkDone(*user);
   const auto emit = anchor.op == "conv" ? EmitConv : EmitMatmul;
   size_t count = group.nodes.size() + 1;
   bool ok = false;

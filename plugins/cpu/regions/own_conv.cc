@@ -21,6 +21,8 @@ bool IsWorthwhile(const Conv& s) {
          results >= kFewResults && AreOwnLoopsFaster(ProductShape(results, s.o, depth));
 }
 
+}  // namespace
+
 const float* PanelsOf(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s) {
   const uint64_t bytes = ImagePanelBytes(s);
   const Layout panels = Plain({static_cast<int64_t>(bytes / sizeof(float))});
@@ -34,8 +36,6 @@ const float* PanelsOf(Builder& b, const BodyNode& node, const Recipe& r, const C
   });
   return static_cast<const float*>(packed);
 }
-
-}  // namespace
 
 std::optional<OwnConv> ReadOwnConv(const Recipe& r, const Attributes& a) {
   OwnConv own = {{r.shift}};

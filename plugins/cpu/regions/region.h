@@ -162,6 +162,8 @@ class Builder {
   int New(Buffer buffer);
   int Use(int buffer);
   void EmitGroup(const Group& group);
+  void MarkDone(const Group& group);
+  const Group* OnlyUser(const Group& group) const;
   void EmitQuantisedGroup(const Group& group);
   void EmitGradGroup(const ReluPoolGrad& grad);
   bool Empty(const BodyNode& node) const;
@@ -185,6 +187,8 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& recipe);
 bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& recipe);
 bool EmitMaxPool(Builder& b, const BodyNode& node, const Layout& x, const Layout& y);
 bool EmitQuantised(Builder& b, const Group& group);
+// A 1x1 convolution and the depthwise one of its result (strips.cc); false: not applicable.
+bool EmitStripPair(Builder& b, const Group& first, const Group& second);
 bool EmitConvGradX(Builder& b, const BodyNode& node);
 bool EmitConvGradW(Builder& b, const BodyNode& node);
 // A sum over all dims of images but the channels; for sum_to this is the only impl.
