@@ -1,12 +1,13 @@
-"""A 1x1 convolution and the depthwise 3x3 convolution of its result, which the cpu device with AVX2 computes as one step, by strips
-of rows: shapes, bounds, special values, where the step is taken and its bits, against the reference device."""
+"""A convolution, 1x1 or of a plain image, and the depthwise 3x3 convolution of its result, which the cpu device with AVX2 computes as
+one step, by strips of rows: shapes, bounds, special values, where the step is taken and its bits, against the reference device."""
 import numpy as np
 import pytest
 from regions import assert_close, cpu_class
 from test_cpu_images import PATHS, filters, run_limited
 from test_winograd import BEHIND, bounded, draw, run_both
 
-# images, channels, wide channels, image, stride, padding before, padding behind
+# images, channels, wide channels, image, stride, padding before, padding behind; and of a first convolution that is not 1x1: window,
+# attributes
 SHAPES = {
     "one tile": (1, 32, 96, (7, 7), 1, (1, 1), (1, 1)),
     "two tiles": (1, 24, 32, (14, 14), 1, (1, 1), (1, 1)),
@@ -22,6 +23,12 @@ SHAPES = {
     "two rows": (1, 4, 16, (2, 112), 1, (1, 1), (1, 1)),
     "one row": (1, 4, 16, (1, 60), 1, (1, 1), (1, 1)),
     "most depth": (1, 192, 16, (10, 10), 1, (1, 1), (1, 1)),
+    "plain": (1, 3, 32, (28, 28), 1, (1, 1), (1, 1), (3, 3), {"stride": [2, 2], "lo": [1, 1], "hi": [1, 1]}),
+    "plain, padding behind rows": (2, 3, 16, (20, 34), 2, (1, 1), (1, 1), (3, 3), {"stride": [2, 2], "lo": [0, 0], "hi": [1, 1]}),
+    "plain, odd window": (3, 2, 16, (13, 19), 1, (0, 0), (1, 1), (2, 5), {"stride": [1, 1], "lo": [2, 3], "hi": [3, 4], "dil": [2, 3]}),
+    "plain, large window": (1, 3, 16, (24, 24), 1, (1, 1), (1, 1), (7, 7), {"stride": [3, 2], "lo": [3, 3], "hi": [3, 3]}),
+    "plain, one channel": (1, 1, 16, (9, 9), 1, (1, 1), (1, 1), (3, 3), {}),
+    "plain, cells not seen": (1, 4, 16, (10, 20), 1, (1, 1), (1, 1), (1, 1), {"stride": [2, 2]}),
 }
 
 
@@ -29,21 +36,26 @@ def windows(wide):
     return draw(7, wide, 1, 3, 3, scale=1 / 3)
 
 
+def first(g, x, w, shape):
+    return g.node("conv", x, w, **(shape[8] if len(shape) > 7 else {}))
+
+
 def deep(g, x, w, shape):
-    _, _, wide, _, stride, lo, hi = shape
+    _, _, wide, _, stride, lo, hi, *_ = shape
     return g.node("conv", x, w, lo=list(lo), hi=list(hi), stride=[stride] * 2, groups=wide)
 
 
 def pair(g, x, w, v, shape, between="bias, relu", behind="clamp"):
     """The two convolutions. Images stay in a region's layout if a convolution follows."""
     wide = shape[2]
-    made = BEHIND[behind](g, deep(g, BEHIND[between](g, g.node("conv", x, w), wide), v, shape), wide)
+    made = BEHIND[behind](g, deep(g, BEHIND[between](g, first(g, x, w, shape), wide), v, shape), wide)
     return g.node("conv", made, g.constant(filters(40, wide, 1, 1, seed=3)))
 
 
 def given(shape):
     n, c, wide, image, *_ = shape
-    return draw(5, n, c, *image), filters(wide, c, 1, 1), windows(wide)
+    window = shape[7] if len(shape) > 7 else (1, 1)
+    return draw(5, n, c, *image), filters(wide, c, *window), windows(wide)
 
 
 @pytest.mark.parametrize("between, behind", [("nothing", "nothing"), ("bias, relu", "clamp"), ("batch norm, relu6", "batch norm, relu6"),
@@ -67,16 +79,16 @@ def test_what_is_wanted_of_the_image_between(context):
     assert_close(got, wanted, 1e-5)
 
 
-@pytest.mark.parametrize("name", ["two tiles", "stride", "tiles with a rest"])
+@pytest.mark.parametrize("name", ["two tiles", "stride", "tiles with a rest", "plain"])
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 3e38])
 def test_special_numbers(context, name, number):
     """A NaN stays one behind bounds."""
     shape = SHAPES[name]
     x, w, v = given(shape)
-    x[0, 3, 0, 4] = x[0, 2, 4, 13] = number
+    x[0, 1, 0, 4] = x[0, 2, 4, 13] = number
 
     def build(g, x, w, v):
-        made = deep(g, bounded(g, g.node("conv", x, w), -1e38, 6), v, shape)
+        made = deep(g, bounded(g, first(g, x, w, shape), -1e38, 6), v, shape)
         return bounded(g, made, -1e38, 1e38)
     got, wanted = run_both(context, build, x, w, v)
     assert np.array_equal(np.isnan(got[0]), np.isnan(wanted[0])) and np.isnan(wanted[0]).any() == np.isnan(number)
@@ -95,6 +107,15 @@ def test_weights_behind_padding(context, name, number):
     assert np.array_equal(np.isnan(got[0]), np.isnan(wanted[0])) and np.array_equal(np.isinf(got[0]), np.isinf(wanted[0]))
     kept = np.isfinite(wanted[0])
     assert np.allclose(got[0][kept], wanted[0][kept], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_weights_of_a_plain_image_behind_padding(context, number):
+    shape = SHAPES["plain"]
+    x, w, v = given(shape)
+    w[5, 0, 0, 0], w[6, 1, 1, 0] = number, -number
+    got, wanted = run_both(context, lambda g, x, w, v: deep(g, bounded(g, first(g, x, w, shape), 0.5, 6), v, shape), x, w, v)
+    assert np.array_equal(np.isnan(got[0]), np.isnan(wanted[0]))
 
 
 BITS = """

@@ -23,13 +23,17 @@ struct StripRows {
 // y[pixels, lanes] = x[pixels, depth] * panel[depth, lanes].
 using StripProduct = void(const float* x, int64_t depth, const float* panel, const StripEnd& end,
                           int64_t pixels, float* y);
+// The same of rows of plain images: number k of pixel i is x[places[k] + i * stride].
+using StripRowProduct = void(const float* x, const int64_t* places, int64_t depth, const float* panel,
+                             const StripEnd& end, int64_t pixels, float* y);
 // A row of n results, `step` elements apart, from rows of `width` cells of kStripLanes channels; window:
 // [9][lanes]; lo: cells of padding before a row, 0 or 1.
 using StripWindows = void(const StripRows& rows, int64_t width, int64_t lo, const float* window,
                           const StripEnd& end, int64_t n, float* y, int64_t step);
 struct StripLoops {
   StripProduct* product;
-  StripWindows* windows[2];  // by stride - 1
+  StripRowProduct* row_product[2];  // by stride - 1
+  StripWindows* windows[2];         // by stride - 1
 };
 const StripLoops* StripLoopsHere();  // null: not for this class of processor
 

@@ -1,5 +1,7 @@
-// strips.h: a 1x1 convolution and the depthwise 3x3 convolution of its result, images with channels last: the
-// image between the two exists only as a few rows of some channels, which stay in the first-level cache.
+// strips.h: a convolution and the depthwise 3x3 convolution of its result: the image between the two exists
+// only as a few rows of some channels, which stay in the first-level cache. The first has a 1x1 window and an
+// image with channels last, or a plain image of few channels, as the first layer of a network. The result has
+// channels last.
 #pragma once
 
 #include "plugins/cpu/conv/conv.h"
@@ -12,6 +14,9 @@ struct StripConv {
   const float* weights;  // `first`: panels as PackImagePanels writes them; `second`: of PackStripWindows
   ConvEnd end;           // without a summand
 };
+
+// Whether `first` reads a plain image; else channels last.
+bool ReadsPlain(const Conv& first);
 
 // Whether the loops compute these two on this class of processor, and fast.
 bool FitsStrips(const Conv& first, const Conv& second);

@@ -187,7 +187,7 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& recipe);
 bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& recipe);
 bool EmitMaxPool(Builder& b, const BodyNode& node, const Layout& x, const Layout& y);
 bool EmitQuantised(Builder& b, const Group& group);
-// A 1x1 convolution and the depthwise one of its result (strips.cc); false: not applicable.
+// A convolution and the depthwise one of its result (strips.cc); false: not applicable.
 bool EmitStripPair(Builder& b, const Group& first, const Group& second);
 bool EmitConvGradX(Builder& b, const BodyNode& node);
 bool EmitConvGradW(Builder& b, const BodyNode& node);

@@ -1,5 +1,5 @@
-// strips.cc: a 1x1 convolution and the depthwise convolution of its result as one step (conv/strips.h), as in
-// inverted residuals.
+// strips.cc: a convolution and the depthwise one of its result as one step (conv/strips.h), as in inverted
+// residuals and before the first of them.
 #include "plugins/cpu/conv/strips.h"
 
 #include "plugins/cpu/regions/ops.h"
@@ -36,6 +36,12 @@ const float* WindowsOf(Builder& b, const BoundConv& conv) {
   return static_cast<const float*>(packed);
 }
 
+// Padding is multiplied as zeros.
+bool HasFiniteWeights(const Builder& b, const BoundConv& conv) {
+  const BodyValue& w = b.Value(conv.node.in[1]);
+  return AllFinite(static_cast<const float*>(w.data), w.Count());
+}
+
 }  // namespace
 
 bool EmitStripPair(Builder& b, const Group& first, const Group& second) {
@@ -43,11 +49,14 @@ bool EmitStripPair(Builder& b, const Group& first, const Group& second) {
   BoundConv wide(b, first), deep(b, second);
   if (!wide.own || !deep.own || wide.recipe.out != deep.node.in[0] || !FitsStrips(wide.s, deep.s))
     return false;
+  const bool plain = ReadsPlain(wide.s);
+  const uint32_t x = wide.node.in[0];
+  if (plain && (b.Blocked(x) || !HasFiniteWeights(b, wide))) return false;
   auto launch = std::make_unique<OwnLaunch>();
   KeepStrips({wide.s, PanelsOf(b, wide.node, wide.recipe, wide.s), std::move(wide.own->end)},
              {deep.s, WindowsOf(b, deep), std::move(deep.own->end)}, &launch->launch);
-  b.EmitOwn(std::move(launch), {wide.node.in[0]}, {deep.recipe.out},
-            {b.BufferIn(wide.node.in[0], ChannelsLast(wide.s.XDims())),
+  b.EmitOwn(std::move(launch), {x}, {deep.recipe.out},
+            {b.BufferIn(x, plain ? b.PlainOf(x) : ChannelsLast(wide.s.XDims())),
              b.ResultBuffer(deep.recipe.out, ChannelsLast(deep.s.YDims()))});
   return true;
 }
