@@ -10,7 +10,9 @@
 #include "plugins/cpu/conv/cells.h"
 #include "plugins/cpu/conv/strip_loops.h"
 #include "plugins/cpu/matmul/loops.h"
+#include "plugins/cpu/onednn/cut.h"
 #include "plugins/cpu/onednn/onednn.h"
+#include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
 namespace {
@@ -150,10 +152,11 @@ void Cut(Strips* m) {
     m->group = group;
   }
   m->ring = ring_of(m->group);
-  const int64_t units = m->Units(), threads = Budget(), most = m->second.s.w.out[0] / kLeastStrip;
-  if (threads > 1 && units < kPerThread * threads)
-    m->strips =
-        std::clamp<int64_t>((kPerThread * threads + units - 1) / units, 1, std::max<int64_t>(most, 1));
+  // Enough units for all threads, and none too long to be cancelled.
+  const int64_t units = m->Units(), wanted = Budget() > 1 ? kPerThread * Budget() : 1,
+                unit_work = (m->first.s.Work() + m->second.s.Work()) / units;
+  const int64_t strips = std::max((wanted + units - 1) / units, (unit_work + PartWork() - 1) / PartWork());
+  m->strips = std::clamp<int64_t>(strips, 1, std::max<int64_t>(m->second.s.w.out[0] / kLeastStrip, 1));
 }
 
 void PlaceCells(Strips* m) {
@@ -178,6 +181,8 @@ bool FitsStrips(const Conv& first, const Conv& second) {
     return false;
   bool fits = first.o % kStripLanes == 0 && second.groups == second.c && second.o == second.c &&
               w.stride[0] == w.stride[1] && w.stride[1] <= 2 && w.out[1] >= kStripTile && first.n > 0;
+  const int64_t least_ring = kWindow * w.image[1] * kStripLanes * static_cast<int64_t>(sizeof(float));
+  fits &= least_ring <= SecondLevelCache() / 2;
   for (int d = 0; fits && d < 2; d++) {
     const int64_t seen = (w.out[d] - 1) * w.stride[d] - w.lo[d] + kWindow;
     fits =
