@@ -76,8 +76,11 @@ typedef struct keel_launch {   /* filled by prepare */
   KEEL_NULLABLE void (*release)(keel_dev dev, void* state);
   /* Of keel_call.params; 0: none. Devices with queues only. The node fails without KEEL_SEGMENT_SHARED. */
   uint64_t param_bytes;
+  /* For people, if the impl chose among several ways: lines "node\top\tway: why", valid as long as state.
+   * `keel plan` shows them. NULL: there is no more than the impl's name. */
+  KEEL_NULLABLE const char* steps;
 } keel_launch;
-KEEL_SEALED(keel_launch, param_bytes);
+KEEL_SEALED(keel_launch, steps);
 
 /* ---- impls: device code for ops of the catalogue */
 enum keel_impl_flag {

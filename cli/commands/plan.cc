@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "cli/command.h"
 #include "cli/commands/plan_devices.h"
@@ -68,6 +69,32 @@ Json fused_choices(const keel::Module& module, const std::string& device, keel::
   return choices;
 }
 
+// Launches with several ways to compute report the chosen one (keel_launch.steps): of a single node in place
+// of its impl's name; of a fused launch a list of its steps, which is returned.
+Json take_ways(Json& launches, bool* any) {
+  Json fused = Json::array();
+  for (Json& l : launches) {
+    if (!l.contains("steps")) continue;
+    *any = true;
+    std::istringstream lines(l.at("steps").get<std::string>());
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream cells(line);
+      std::string node, op, way;
+      for (std::string* cell : {&node, &op, &way}) std::getline(cells, *cell, '\t');
+      if (way.empty())
+        l["impl"] = line;
+      else
+        fused.push_back({{"launch", l.at("node")},
+                         {"node", node},
+                         {"op", op},
+                         {"impl", way},
+                         {"device", l.at("device")}});
+    }
+    l.erase("steps");
+  }
+  return fused;
+}
+
 void print_launches(const Json& launches) {
   std::vector<std::vector<std::string>> rows{{"", "node", "op", "impl", "device"}};
   for (const Json& l : launches)
@@ -86,7 +113,11 @@ int plan_command(const Args& args) {
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
   const keel::Options options = session_options(args, entry.name, &model);
   Json report = Json::parse(keel::Session(model.module, device, options).prepare().report(inputs.arrays));
-  report["fused"] = fused_choices(model.module, device, options, args, inputs.arrays, report.at("launches"));
+  bool any = false;
+  report["fused"] = take_ways(report.at("launches"), &any);
+  if (!any)
+    report["fused"] =
+        fused_choices(model.module, device, options, args, inputs.arrays, report.at("launches"));
   if (args.json) {
     Json json{{"schema", "keel.plan/1"}, {"device", device}};
     json.update(report);
@@ -100,7 +131,7 @@ int plan_command(const Args& args) {
   fmt::print("{} of {} compute nodes needed\n", report.at("needed_nodes").dump(), report.at("nodes").dump());
   print_launches(report.at("launches"));
   if (!report.at("fused").empty()) {
-    fmt::print("\nproducts and convolutions in fused launches\n");
+    fmt::print("\nsteps of fused launches\n");
     print_launches(report.at("fused"));
     fmt::print("\n");
   }

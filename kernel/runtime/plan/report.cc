@@ -25,13 +25,16 @@ void WriteValue(Json& json, const Lowered& l, uint32_t v, const Binding* b) {
   json.EndObject();
 }
 
-void WriteStep(Json& json, const Lowered& l, const Step& step, const Binding* b, std::string_view owner) {
+void WriteStep(Json& json, const Lowered& l, size_t s, const Binding* b, std::string_view owner) {
+  const Step& step = l.steps[s];
   json.BeginObject();
   if (!owner.empty()) json.Key("body_of").String(owner);
   json.Key("node").String(step.name);
   json.Key("op").String(OpName(*step.op));
   json.Key("impl").String(step.impl->table.name ? step.impl->table.name : "");
   json.Key("device").String(l.device->name());
+  const Launch* launch = b ? b->launches[s].get() : nullptr;
+  if (launch && launch->launch.steps) json.Key("steps").String(launch->launch.steps);
   for (const auto& [key, side] : {std::pair("in", &step.in), std::pair("out", &step.out)}) {
     json.Key(key).BeginArray();
     for (uint32_t v : *side)
@@ -43,7 +46,7 @@ void WriteStep(Json& json, const Lowered& l, const Step& step, const Binding* b,
 
 // In the order of NumberSteps: the steps of a plan, then of its bodies, then of those that are plans.
 void WriteSteps(Json& json, const Lowered& l, const Binding* b, std::string_view owner) {
-  for (const Step& step : l.steps) WriteStep(json, l, step, b, owner);
+  for (size_t s = 0; s < l.steps.size(); s++) WriteStep(json, l, s, b, owner);
   for (size_t s = 0; s < l.steps.size(); s++)
     for (size_t i = 0; i < l.steps[s].bodies.size(); i++)
       WriteSteps(json, *l.steps[s].bodies[i], b ? b->controls[s]->bodies[i].get() : nullptr, l.steps[s].name);

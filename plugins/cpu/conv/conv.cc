@@ -68,13 +68,18 @@ keel_rc PrepareConv(const Node& node, keel_launch* launch) {
   const Conv s = ReadConv(node, node.In(0), node.In(1), node.Out(0));
   const Geometry g = Describe(s);
   // As a node of a region, oneDNN has already refused it.
-  if (!g.fits || IsInner(node)) return PrepareConvLoop(node, launch);
+  if (!g.fits || IsInner(node)) {
+    Explain(launch, "own loops: oneDNN does not serve it");
+    return PrepareConvLoop(node, launch);
+  }
   const bool own =
       WayOf({s.n, s.c, s.o, s.w.Cells(s.w.out)}, node.In(1).data != nullptr) != PointwiseWay::kOther;
   if (own || s.Work() > PartWork() || !IsPointwise(s, g)) return PrepareSingleOp(node, launch);
   try {
+    Explain(launch, "oneDNN product: 1x1 windows of plain images");
     return PreparePointwise(s, launch);
   } catch (const dnnl::error&) {
+    Explain(launch, "own loops: oneDNN does not serve it");
     return PrepareConvLoop(node, launch);
   }
 }

@@ -248,7 +248,11 @@ std::unique_ptr<Grad> MakeGrad(const Conv& s, const Geometry& whole, Make make, 
 keel_rc PrepareGrad(const Node& node, const Conv& s, Make make, const void* weights,
                     keel_rc (*loop)(const Node&, keel_launch*), keel_launch* launch) {
   const Geometry whole = Describe(s);
-  if (!whole.fits || s.Work() < kSmallGrad) return loop(node, launch);
+  const auto by_loops = [&] {
+    Explain(launch, "own loops: small, or not served by oneDNN");
+    return loop(node, launch);
+  };
+  if (!whole.fits || s.Work() < kSmallGrad) return by_loops();
   std::unique_ptr<Grad> g;
   for (const void* packed : {weights, static_cast<const void*>(nullptr)}) {
     try {
@@ -256,7 +260,7 @@ keel_rc PrepareGrad(const Node& node, const Conv& s, Make make, const void* weig
     } catch (const dnnl::error&) {
     }
   }
-  if (g == nullptr) return loop(node, launch);
+  if (g == nullptr) return by_loops();
   if (loop == PrepareConvGradWLoop && IsPadded(whole)) g->checked = s;
   const uint64_t bytes = g->scratch;
   return Keep(launch, std::move(g), Guard<RunGrad>, bytes);

@@ -119,6 +119,7 @@ bool ReadBody(const Node& call, Body* body) {
 
 void BodyOf(const Node& node, Body* body) {
   Begin(node, body);
+  body->single = true;
   std::vector<uint32_t> operands(body->n_in);
   for (uint32_t i = 0; i < body->n_in; i++) operands[i] = node.Has(i) ? i : kNone;
   AddNode({node.node, operands.data(), body->n_in, 1, 0, 0}, body);

@@ -51,6 +51,7 @@ struct Body {
   std::vector<uint32_t> results;
   std::deque<InnerNode> inner;
   bool open = true;                // Keel's nodes may still be read
+  bool single = false;             // the only node is the launch's own
   bool exact_convolution = false;  // the session's option
 
   Body() = default;
@@ -66,6 +67,11 @@ void BodyOf(const Node& node, Body* body);
 bool IsInner(const Node& node);  // whether the node is one of a body
 // Prepares one node as a region (region.cc), split into parts so that a run can be cancelled between them.
 keel_rc PrepareSingleOp(const Node& node, keel_launch* launch);
+
+// For people: how the launch computes, and why so. The text lives as long as the launch's state.
+inline void Explain(keel_launch* launch, const char* way) {
+  if (launch->struct_size >= KEEL_END(keel_launch, steps)) launch->steps = way;
+}
 
 // This plugin's impl of a body node that oneDNN does not serve, or null.
 const keel_impl* FindImpl(const BodyNode& node);

@@ -175,6 +175,7 @@ const OwnLaunch* Builder::Launch(const BodyNode& node) {
   if (impl == nullptr)
     Throw(KEEL_UNIMPLEMENTED, "the CPU device has no impl for " + node.op + " in a region");
   OwnLaunch& own = (*launches_)[&node];
+  own.name = impl->name;
   own.launch.struct_size = sizeof(keel_launch);
   if (impl->prepare != nullptr) {
     const keel_rc rc = impl->prepare(nullptr, node.node.host, node.node.node, &own.launch);
@@ -193,6 +194,9 @@ void Builder::EmitOwn(const BodyNode& node, const Layout* layout) {
   for (uint32_t v : node.in) own->buffers.push_back(v == kNone ? -1 : BufferIn(v, of(v)));
   for (uint32_t v : node.out) own->buffers.push_back(ResultBuffer(v, of(v)));
   if (own->launch->launch.scratch_bytes > 0) own->scratch = Scratch(own->launch->launch.scratch_bytes);
+  const char* const way =
+      own->launch->launch.steps != nullptr ? own->launch->launch.steps : own->launch->name;
+  Explain(node, way != nullptr ? way : "own loops");
   EmitOwn(std::move(own));
 }
 void Builder::EmitOwn(std::unique_ptr<OwnLaunch> made, std::vector<uint32_t> in, std::vector<uint32_t> out,
@@ -212,6 +216,17 @@ void Builder::EmitOwn(std::unique_ptr<OwnStep> own) {
     if (b >= 0) Use(b);
   if (own->scratch >= 0) Use(own->scratch);
   program_->steps.push_back({{}, {}, std::move(own)});
+}
+
+void Builder::Explain(const BodyNode& node, const std::string& way) {
+  const auto number = static_cast<size_t>(&node - body.nodes.data());
+  if (explained_[number]) return;
+  explained_[number] = true;
+  if (body.single) return void(program_->ways = way);
+  program_->ways += (program_->ways.empty() ? "" : "\n") + node.name + "\t" + node.op + "\t" + way;
+}
+bool Builder::EndsWithOwn() const {
+  return !program_->steps.empty() && program_->steps.back().own != nullptr;
 }
 
 bool Builder::Allows(const PostOp& op) {
@@ -248,7 +263,9 @@ bool Builder::Empty(const BodyNode& node) const {
 void Builder::EmitNode(uint32_t n) {
   const BodyNode& node = body.nodes[n];
   const bool empty = Empty(node) && !IsChannelSum(body, node);
+  const size_t steps = program_->steps.size();
   if (empty || !FindEmitter(node.op)(*this, node)) EmitOwn(node);
+  if (program_->steps.size() > steps) Explain(node, EndsWithOwn() ? "own loops" : "oneDNN");
   done_[n] = true;
 }
 
@@ -276,7 +293,10 @@ void Builder::EmitGroup(const Group& group) {
   size_t count = group.nodes.size() + 1;
   bool ok = false;
   while (!ok && count > 0) ok = emit(*this, anchor, MakeRecipe(body, group, --count));
-  if (!ok) EmitOwn(anchor);
+  if (!ok) {
+    Explain(anchor, "own loops: oneDNN has no optimised code for it");
+    EmitOwn(anchor);
+  }
   done_[group.anchor] = true;
   for (size_t i = 0; i < count; i++) done_[group.nodes[i]] = true;
   for (size_t i = count; i < group.nodes.size(); i++) EmitNode(group.nodes[i]);
@@ -285,6 +305,9 @@ void Builder::EmitGroup(const Group& group) {
 // One primitive, or node by node.
 void Builder::EmitQuantisedGroup(const Group& group) {
   const bool whole = EmitQuantised(*this, group);
+  if (whole)
+    Explain(body.nodes[group.anchor],
+            EndsWithOwn() ? "own loops of 8-bit integers" : "oneDNN, 8-bit integers");
   std::vector<uint32_t> nodes = group.before;
   std::sort(nodes.begin(), nodes.end());
   nodes.push_back(group.anchor);

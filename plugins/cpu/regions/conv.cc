@@ -121,6 +121,13 @@ bool WeightsFit(Builder& b, const BodyNode& node) {
   b.EmitOwn(std::move(own), {node.in[1]}, {}, {b.BufferIn(node.in[1], b.PlainOf(node.in[1]))});
   return true;
 }
+// Why oneDNN computes a convolution, and how.
+std::string WayOf(const Forward::primitive_desc& d, bool strips) {
+  const char* const how = strips                         ? "in copied strips"
+                          : IsChannelsLast(d.src_desc()) ? "channels last"
+                                                         : "in a layout of its own";
+  return std::string("oneDNN, ") + how + ": no own loops serve it or are faster";
+}
 // False if oneDNN refuses.
 bool Try(auto&& emit) {
   try {
@@ -146,8 +153,10 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
                                    dnnl::algorithm::convolution_direct, in, AnyLayout(g.w, type), bias, out,
                                    g.stride, g.dil, g.lo, g.hi, Attr(b, r, a));
   };
-  if (EmitPointwise(b, node, r, s, g) || EmitDepthwise(b, node, r, s) || EmitGroupedConv(b, node, r, s))
-    return true;
+  const auto done = [&](const char* way) { return b.Explain(node, way), true; };
+  if (EmitPointwise(b, node, r, s, g)) return true;
+  if (EmitDepthwise(b, node, r, s)) return done("own loops: each channel alone, of plain images");
+  if (EmitGroupedConv(b, node, r, s)) return done("own products: groups of few channels, of plain images");
   Forward::primitive_desc d;
   try {
     if (b.channels_last || (s.Work() / s.n > PartWork() && s.PerGroupIn() >= kFewChannels))
@@ -161,9 +170,12 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
     return false;
   }
   if (!IsOptimized(d) || (IsPadded(g) && !WeightsFit(b, node))) return false;
-  if (IsChannelsLast(d.src_desc()) && IsChannelsLast(d.dst_desc()) &&
-      (Try([&] { return EmitWinograd(b, node, r, a, s); }) || EmitImages(b, node, r, a, s)))
-    return true;
+  if (IsChannelsLast(d.src_desc()) && IsChannelsLast(d.dst_desc())) {
+    if (Try([&] { return EmitWinograd(b, node, r, a, s); }))
+      return done("Winograd: 3x3 windows, channels last, many tiles");
+    if (EmitImages(b, node, r, a, s))
+      return done("own products, channels last: no slower than oneDNN at this size");
+  }
   const int64_t per_channel = Product(g.w.data(), static_cast<int64_t>(g.w.size())) / s.o;
   const int weights = Weights(b, node, r, Plain(g.w, type), d.weights_desc(), {per_channel, s.o});
   Operands args = {{DNNL_ARG_SRC, d.src_desc(), -1},
@@ -171,11 +183,11 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
                    {DNNL_ARG_BIAS, bias, BiasOf(b, r)}};
   if (s.Work() / s.n > PartWork() && !rows) {
     args.others = OtherArgs(b, r, a, d);
-    if (Try([&] { return EmitStrips(b, node, r, a, s, g, d, args); })) return true;
+    if (Try([&] { return EmitStrips(b, node, r, a, s, g, d, args); })) return done(WayOf(d, true).c_str());
   }
   args.src.buffer = b.BufferIn(node.in[0], d.src_desc());
   EmitWith<Forward>(b, d, r, a, {ConvParts(s, g, d, bias)}, std::move(args));
-  return true;
+  return done(WayOf(d, false).c_str());
 }
 
 }  // namespace keel_cpu

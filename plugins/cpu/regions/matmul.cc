@@ -117,7 +117,9 @@ bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& r) {
   const MatmulShape s = ReadMatmul(node.node);
   const auto type = TypeOf(b.Value(node.in[0]).dtype);
   const bool constant = b.Value(node.in[1]).data != nullptr;
-  if (!PrefersOneDnn(s, constant) || s.Work() == 0) return false;
+  const ProductReason& reason = ProductReasons()[ReasonFor(s, constant)];
+  if (!reason.onednn) b.Explain(node, reason.name);
+  if (!reason.onednn || s.Work() == 0) return false;
   const Layout left = Operand(s, 0, type), right = Operand(s, 1, type);
   Dims c(s.batch.dims, s.batch.dims + s.batch.rank - 1), row(c.size(), 1);
   c.insert(c.end(), {s.m, s.n});
@@ -145,6 +147,7 @@ bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& r) {
                     {{DNNL_ARG_SRC, left, b.BufferIn(node.in[0], b.PlainOf(node.in[0]))},
                      {DNNL_ARG_WEIGHTS, d.weights_desc(), weights},
                      {DNNL_ARG_BIAS, bias, BiasOf(b, r)}});
+  b.Explain(node, reason.name);
   return true;
 }
 

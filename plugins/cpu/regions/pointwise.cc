@@ -75,6 +75,8 @@ bool EmitOwn(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s) {
   const int in = SeenCells(b, node, r, s);
   b.EmitOwn(std::move(made), {node.in[0], node.in[1]}, {r.out},
             {in, weights, b.ResultBuffer(r.out, b.PlainOf(r.out))});
+  b.Explain(node, std::string("own products: 1x1 windows of plain images, by panels of ") +
+                      (packed ? "weights" : "pixels"));
   return true;
 }
 
@@ -128,6 +130,7 @@ bool EmitPointwise(Builder& b, const BodyNode& node, const Recipe& r, const Conv
     if (shift >= 0) args.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, bias, shift});
     b.Emit<Matmul>(p.d, std::move(args));
   }
+  b.Explain(node, "oneDNN product: 1x1 windows of plain images");
   return true;
 }
 

@@ -245,7 +245,9 @@ keel_rc KeepRegion(std::unique_ptr<Region> r, keel_launch* launch) {
   r->groups = MakeGroups(r->body);
   r->programs = r->Make(Builder::kFast);
   r->body.open = false;
-  r->scratch = r->programs->First()->program->arena;
+  const Program& first = *r->programs->First()->program;
+  r->scratch = first.arena;
+  if (!first.ways.empty()) Explain(launch, first.ways.c_str());
   const uint64_t bytes = r->scratch;
   return Keep(launch, std::move(r), Guard<RunRegion>, bytes);
 }

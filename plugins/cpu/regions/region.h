@@ -38,6 +38,7 @@ struct Arg {
 struct OwnLaunch {
   keel_launch launch{};
   Run run = nullptr;
+  const char* name = nullptr;  // of the impl, if it has one
   // It raises the processor's invalid-operation flag if its results are worthless; other launches may raise
   // it without cause.
   bool reports_nan_loss = false;
@@ -72,6 +73,7 @@ struct Program {
   std::vector<Step> steps;
   uint64_t arena = 0;
   bool loses_nan = false;  // a step may, and then raises the processor's flag
+  std::string ways;        // keel_launch.steps
 };
 
 // Constant operands in primitives' layouts, shared by the programs of a region.
@@ -150,6 +152,8 @@ class Builder {
   // Whether a post-op or op may be used. Records that it may lose a NaN, which a careful program forbids.
   bool Allows(const PostOp& op);
   bool Alias(const BodyNode& node);  // the same elements with other dims
+  // For people: how the steps of this node compute, and why so. The first explanation of a node stands.
+  void Explain(const BodyNode& node, const std::string& way);
 
  private:
   struct Copy {
@@ -167,6 +171,7 @@ class Builder {
   void EmitQuantisedGroup(const Group& group);
   void EmitGradGroup(const ReluPoolGrad& grad);
   bool Empty(const BodyNode& node) const;
+  bool EndsWithOwn() const;  // the last step runs a launch
   void EmitNode(uint32_t n);
   void Finish();
   void PlanArena();
@@ -177,6 +182,7 @@ class Builder {
   const OwnLaunch* Launch(const BodyNode& node);
   const std::vector<Group>& groups_;
   std::vector<std::vector<Copy>> copies_;  // by value
+  std::vector<bool> explained_ = std::vector<bool>(body.nodes.size());
   std::vector<bool> done_, shared_ = std::vector<bool>(copies_.size());
   std::unique_ptr<Program> program_;
 };
