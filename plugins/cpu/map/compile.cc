@@ -1,92 +1,12 @@
 // compile.cc: compiles the body of a `call` to a program of elementwise loops; see map.h.
-#include "plugins/cpu/map/map.h"
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
-#include "plugins/cpu/elementwise/cast_loops.h"
+#include "plugins/cpu/map/instructions.h"
 
 namespace keel_cpu {
 namespace {
-
-bool Is(const char* op, std::initializer_list<const char*> names) {
-  return std::any_of(names.begin(), names.end(), [=](const char* n) { return std::strcmp(op, n) == 0; });
-}
-
-struct Compiled {
-  MapStep step = {};
-  int64_t cost = 1;
-  const JitRow* jit = nullptr;  // null: no machine code, only the loop
-};
-
-std::optional<Compiled> OneOfThree(const Node& node, const char* op) {
-  const keel_tensor y = node.Out(0);
-  Compiled c;
-  if (Is(op, {"select"})) {
-    c.step.kind = MapStep::kSelect;
-    c.step.select = Selects().select(ItemSize(y));
-  } else if (Is(op, {"clamp"})) {
-    c.step.kind = MapStep::kClamp;
-    c.step.clamp = Selects().clamp(keel_dt_of(&y));
-  } else {
-    return std::nullopt;
-  }
-  return c;
-}
-std::optional<Compiled> OneOfTwo(const Node& node, const char* op) {
-  const keel_tensor x = node.In(0);
-  const BinaryOp* found = FindBinary(op, keel_dt_of(&x));
-  if (found == nullptr) return std::nullopt;
-  Compiled c;
-  c.step.kind = MapStep::kBinary;
-  c.step.binary = found->loops;
-  c.step.failure = found->failure;
-  c.cost = found->cost;
-  return c;
-}
-std::optional<Compiled> OneOfOne(const Node& node, const char* op) {
-  const keel_tensor x = node.In(0), y = node.Out(0);
-  const bool cast = Is(op, {"cast"});
-  const UnaryOp* found = cast ? nullptr : FindUnary(node);
-  const UnaryLoop loop = cast ? FindCast(keel_dt_of(&x), keel_dt_of(&y)) : found ? found->loop : nullptr;
-  if (loop == nullptr) return std::nullopt;
-  Compiled c;
-  c.step.kind = MapStep::kUnary;
-  c.step.unary = loop;
-  c.cost = cast ? 2 : found->cost;
-  return c;
-}
-
-// The instruction of one node, without operands; none if the node is not an elementwise op.
-std::optional<Compiled> Find(const Node& node, const keel_body_node& n) {
-  constexpr std::optional<Compiled> (*kByArity[])(const Node&, const char*) = {OneOfOne, OneOfTwo,
-                                                                               OneOfThree};
-  if (n.n_out != 1 || n.n_in < 1 || n.n_in > 3) return std::nullopt;
-  std::optional<Compiled> c = kByArity[n.n_in - 1](node, node.host->node_op(node.node));
-  if (!c) return c;
-  c->step.n_in = static_cast<uint8_t>(n.n_in);
-  c->step.size_out = static_cast<uint8_t>(ItemSize(node.Out(0)));
-  keel_dt in[3];
-  for (uint32_t i = 0; i < n.n_in; i++) in[i] = TypeOf(node.In(i));
-  if (!c->step.failure) c->jit = FindJit(node.host->node_op(node.node), in, TypeOf(node.Out(0)));
-  return c;
-}
-
-template <int kSize>
-void CopyLoop(const void* x, void* y, int64_t n) {
-  if (x != y) std::memcpy(y, x, static_cast<size_t>(n * kSize));
-}
-MapStep Copy(uint16_t from, uint16_t to, uint8_t size) {
-  MapStep s = {};
-  s.kind = MapStep::kUnary;
-  s.n_in = 1;
-  s.size_out = size;
-  s.in[0] = from;
-  s.out = to;
-  s.unary = size == 1 ? CopyLoop<1> : size == 2 ? CopyLoop<2> : size == 4 ? CopyLoop<4> : CopyLoop<8>;
-  return s;
-}
 
 // The nodes of one step: a single one, or several with machine code.
 struct Unit {
@@ -127,7 +47,7 @@ class Compiler {
     for (uint32_t i = 0; i < n_nodes_; i++) {
       const keel_body_node& n = body_.nodes[i];
       if (std::any_of(n.in, n.in + n.n_in, [](uint32_t v) { return v == KEEL_NO_VALUE; })) return false;
-      std::optional<Compiled> c = Find(Node{node_.host, n.node}, n);
+      std::optional<Instruction> c = FindInstruction(Node{node_.host, n.node}, n);
       if (!c) return false;
       compiled_.push_back(*c);
     }
@@ -355,7 +275,7 @@ class Compiler {
     for (size_t at = results.size(); at-- > 0;) {
       const uint16_t r = results[at], from = slot[outputs_[r].value],
                      to = static_cast<uint16_t>(map_.n_in + r);
-      if (from != to) code->steps.push_back(Copy(from, to, map_.sizes[to]));
+      if (from != to) code->steps.push_back(CopyStep(from, to, map_.sizes[to]));
     }
   }
 
@@ -365,10 +285,10 @@ class Compiler {
   const std::vector<MapBody::Output>& outputs_;
   bool ok_ = false;
   Map map_;
-  std::vector<Compiled> compiled_;  // by node
-  std::vector<int64_t> last_;       // by value
-  std::vector<bool> one_;           // by value: one element
-  int64_t busy_[kMapTemps];         // by temporary: the last unit that reads its content
+  std::vector<Instruction> compiled_;  // by node
+  std::vector<int64_t> last_;          // by value
+  std::vector<bool> one_;              // by value: one element
+  int64_t busy_[kMapTemps];            // by temporary: the last unit that reads its content
 };
 
 // A body with elementwise nodes only.
