@@ -58,6 +58,8 @@ bool EmitStripPair(Builder& b, const Group& first, const Group& second) {
   b.EmitOwn(std::move(launch), {x}, {deep.recipe.out},
             {b.BufferIn(x, plain ? b.PlainOf(x) : ChannelsLast(wide.s.XDims())),
              b.ResultBuffer(deep.recipe.out, ChannelsLast(deep.s.YDims()))});
+  b.Explain(wide.node, "own loops, by strips: one step with the depthwise convolution of its result");
+  b.Explain(deep.node, "own loops, by strips: one step with the convolution before it");
   return true;
 }
 
