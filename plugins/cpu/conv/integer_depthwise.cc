@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "plugins/cpu/conv/integer.h"
-#include "plugins/cpu/conv/integer_pixels.h"
+#include "plugins/cpu/conv/integer_depthwise_loops.h"
 #include "plugins/cpu/parallel/parallel.h"
 
 namespace keel_cpu {
@@ -16,7 +16,7 @@ struct IntegerDepthwise {
   std::vector<DepthwiseBlock> blocks;
   std::vector<int16_t> w;
   std::vector<char> outside;  // cells
-  const PixelLoopTable* loops = PixelLoops();
+  DepthwiseLoop loop = DepthwiseOfBytes();
 
   int64_t Cells() const { return s.w.Cells(s.w.window); }
   int64_t Pairs() const { return (Cells() + 1) / 2; }
@@ -75,8 +75,8 @@ void RunRow(const IntegerDepthwise& m, const char* x, int64_t r, char* y, Seen* 
         const int64_t at = w.At(last, i, k);
         *cell++ = row != nullptr && at >= 0 && at < w.image[last] ? row + at * m.s.c : m.outside.data();
       }
-    m.loops->depthwise({seen->cells.data(), m.Pairs(), m.flip}, m.blocks, m.w.data(), m.result,
-                       y + (r * m.Row() + i) * m.s.c);
+    m.loop({seen->cells.data(), m.Pairs(), m.flip}, m.blocks, m.w.data(), m.result,
+           y + (r * m.Row() + i) * m.s.c);
   }
 }
 
@@ -97,7 +97,7 @@ keel_rc RunDepthwise(const keel_call* call) {
 }  // namespace
 
 bool ServesIntegerDepthwise(const Conv& s, const IntegerWeights& weights, const Int8Result& result) {
-  return PixelLoops() != nullptr && !weights.x_zero_varies && result.Bytes() == 1 && s.groups == s.c &&
+  return DepthwiseOfBytes() != nullptr && !weights.x_zero_varies && result.Bytes() == 1 && s.groups == s.c &&
          s.o == s.c && s.c >= kDepthwiseBlock;
 }
 

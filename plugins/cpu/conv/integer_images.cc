@@ -5,7 +5,6 @@
 // Cells outside an image are its zero point. So the zero point's part of each sum depends on the weights
 // alone: sum of (x - zero) w = sum of x w - zero * (sum of w).
 #include <algorithm>
-#include <optional>
 
 #include "plugins/cpu/conv/cells.h"
 #include "plugins/cpu/conv/integer.h"
@@ -16,7 +15,7 @@ namespace {
 
 struct Images {
   Conv s;
-  int32_t zero = 0;  // of x
+  int32_t zero = 0;  // of x, if it is constant
   bool zero_varies = false, is_signed = false;
   const char* panels = nullptr;
   Int8Result result;
@@ -40,7 +39,7 @@ struct Images {
 };
 
 // The cells that a result of group g sees, in the order of the window, as 16-bit integers.
-void Gather(const Images& m, const char* x, int64_t result, int64_t g, int16_t* to) {
+void Gather(const Images& m, const char* x, int32_t zero, int64_t result, int64_t g, int16_t* to) {
   const Conv& s = m.s;
   const int64_t in = s.PerGroupIn(), step = s.w.dil[s.w.rank - 1];
   if (m.pointwise) return m.loops->widen(x + result * in, m.is_signed, in, to);
@@ -49,7 +48,7 @@ void Gather(const Images& m, const char* x, int64_t result, int64_t g, int16_t* 
   EachRun(s.w, place, [&](int64_t cell, int64_t at, int64_t n) {
     int16_t* into = to + cell * in;
     if (at < 0)
-      std::fill_n(into, n * in, static_cast<int16_t>(m.zero));
+      std::fill_n(into, n * in, static_cast<int16_t>(zero));
     else if (step == 1 && s.groups == 1)
       m.loops->widen(x + at * s.c, m.is_signed, n * in, into);
     else
@@ -77,19 +76,19 @@ struct Workspace {
         sums(Allocate(static_cast<size_t>(m.block * columns) * 4)) {}
 };
 
-void RunPart(const keel_call* call, const Images& m, int64_t unit, const Workspace& own) {
+void RunPart(const keel_call* call, const Images& m, int32_t zero, int64_t unit, const Workspace& own) {
   const int64_t part = unit % m.parts, g = unit / m.parts % m.s.groups, of = m.s.PerGroupOut();
   const int64_t first = unit / m.parts / m.s.groups * m.block, n = std::min(m.block, m.Results() - first);
   const int64_t begin = m.Panels() * part / m.parts, end = m.Panels() * (part + 1) / m.parts;
   for (int64_t i = 0; i < n; i++) {
     auto* row = reinterpret_cast<int16_t*>(own.cells.get() + i * own.row);
     row[m.Pairs() * 2 - 1] = 0;  // half of the last pair, if the depth is odd
-    Gather(m, In<char>(call, 0), first + i, g, row);
+    Gather(m, In<char>(call, 0), zero, first + i, g, row);
   }
   auto* sums = reinterpret_cast<int32_t*>(own.sums.get());
   const auto* weight_sums = reinterpret_cast<const int32_t*>(m.panels + m.SumsAt()) + g * of;
   for (int64_t p = begin; p < end; p++) {
-    const Int8Ends ends = {&m.zero, nullptr, 0, nullptr, weight_sums + p * m.Panel()};
+    const Int8Ends ends = {&zero, nullptr, 0, nullptr, weight_sums + p * m.Panel()};
     const auto panel = static_cast<uint64_t>(g * m.Panels() + p) * m.PanelBytes();
     m.product->multiply(own.cells.get(), own.row, {m.panels + panel, m.Pairs(), 0}, n,
                         std::min(m.Panel(), of - p * m.Panel()), ends, sums + (p - begin) * m.Panel(),
@@ -99,7 +98,7 @@ void RunPart(const keel_call* call, const Images& m, int64_t unit, const Workspa
   Finish(m, sums, own.columns, channels, first, n, g * of + channel, Out<char>(call, 0));
 }
 
-void RunDepthwise(const keel_call* call, const Images& m, int64_t result, int32_t* sums) {
+void RunDepthwise(const keel_call* call, const Images& m, int32_t zero, int64_t result, int32_t* sums) {
   const int64_t c = m.s.c, step = m.s.w.dil[m.s.w.rank - 1];
   const Place place = PlaceOf(m.s, result);
   const char* x = In<char>(call, 0) + place.image * m.s.w.Cells(m.s.w.image) * c;
@@ -107,29 +106,25 @@ void RunDepthwise(const keel_call* call, const Images& m, int64_t result, int32_
   std::fill_n(sums, c, 0);
   EachRun(m.s.w, place, [&](int64_t cell, int64_t at, int64_t n) {
     for (int64_t i = 0; at >= 0 && i < n; i++)
-      m.loops->accumulate(x + (at + i * step) * c, m.is_signed, m.zero, w + (cell + i) * c, c, sums);
+      m.loops->accumulate(x + (at + i * step) * c, m.is_signed, zero, w + (cell + i) * c, c, sums);
   });
   Finish(m, sums, c, c, result, 1, 0, Out<char>(call, 0));
 }
 
 keel_rc RunImages(const keel_call* call) {
-  std::optional<Images> own;
-  if (State<Images>(call).zero_varies) {
-    own = State<Images>(call);
-    own->zero = ZeroInCall(call, 1, own->is_signed);
-  }
-  const Images& m = own ? *own : State<Images>(call);
+  const Images& m = State<Images>(call);
+  const int32_t zero = m.zero_varies ? ZeroInCall(call, 1, m.is_signed) : m.zero;
   if (m.IsDepthwise()) {
     ParallelFor(call, m.Results(), m.Depth() * m.s.c / 4, [&](int64_t begin, int64_t end) {
       std::vector<int32_t> sums(static_cast<size_t>(m.s.c));
-      for (int64_t i = begin; i < end; i++) RunDepthwise(call, m, i, sums.data());
+      for (int64_t i = begin; i < end; i++) RunDepthwise(call, m, zero, i, sums.data());
     });
     return Done(call);
   }
   const int64_t cost = m.block * m.Depth() * m.s.PerGroupOut() / m.parts / 32;
   ParallelFor(call, m.Blocks() * m.s.groups * m.parts, cost, [&](int64_t begin, int64_t end) {
     const Workspace own(m);
-    for (int64_t u = begin; u < end; u++) RunPart(call, m, u, own);
+    for (int64_t u = begin; u < end; u++) RunPart(call, m, zero, u, own);
   });
   return Done(call);
 }

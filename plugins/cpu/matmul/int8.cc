@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "plugins/cpu/matmul/int8_bin_products.h"
 #include "plugins/cpu/matmul/int8_pairs.h"
 #include "plugins/cpu/matmul/matmul.h"
 #include "plugins/cpu/onednn/onednn.h"
@@ -251,8 +252,9 @@ void PackConstant(const Node& node, Int8Matmul* w) {
 void KeepInt8(const Node& node, Int8Result result, keel_launch* launch) {
   const keel_tensor a = node.In(0), b = node.In(1);
   Int8Matmul w;
-  w.result = std::move(result);
   w.s = ReadProduct(node, false, false);
+  if (KeepBins(node, w.s, &result, launch)) return;
+  w.result = std::move(result);
   w.a_signed = TypeOf(a) == KEEL_I8;
   w.b_signed = TypeOf(b) == KEEL_I8;
   w.a_rows = Product(a.shape, a.ndim - 1);

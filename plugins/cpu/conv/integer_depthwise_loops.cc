@@ -1,0 +1,68 @@
+// integer_depthwise_loops.cc: see integer_depthwise_loops.h.
+#include "plugins/cpu/conv/integer_depthwise_loops.h"
+
+#include <cstring>
+
+#include "plugins/cpu/simd/simd.h"
+
+#if defined(__x86_64__)
+#define KEEL_AVX2 __attribute__((target("avx2,fma")))
+#define KEEL_AVX2_INLINE [[gnu::always_inline]] KEEL_AVX2 inline
+
+namespace keel_cpu {
+namespace {
+
+KEEL_AVX2_INLINE __m256i LoadInts(const void* from) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+}
+
+// Scaled, shifted and bounded, halves to even.
+KEEL_AVX2_INLINE __m256i Rounded(__m256i sums, __m256 scale, __m256 shift, __m256 low, __m256 high) {
+  const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), scale, shift);
+  return _mm256_cvtps_epi32(_mm256_min_ps(high, _mm256_max_ps(low, x)));
+}
+
+KEEL_AVX2_INLINE __m256i Words(const char* bytes, __m128i flip) {
+  return _mm256_cvtepu8_epi16(_mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)), flip));
+}
+
+KEEL_AVX2 void Depthwise(const DepthwiseCells& cells, const std::vector<DepthwiseBlock>& blocks,
+                         const int16_t* w, const Int8Result& result, char* to) {
+  const __m256 low = _mm256_set1_ps(result.low), high = _mm256_set1_ps(result.high);
+  const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(result.zero));
+  const __m128i flip = _mm_set1_epi32(static_cast<int>(cells.flip));
+  const bool is_signed = result.dtype == KEEL_I8;
+  for (const DepthwiseBlock& b : blocks) {
+    __m256i left = LoadInts(b.sums), right = LoadInts(b.sums + 8);
+    for (int64_t p = 0; p < cells.pairs; p++, w += kDepthwiseBlock * 2) {
+      const __m256i one = Words(cells.at[2 * p] + b.first, flip),
+                    two = Words(cells.at[2 * p + 1] + b.first, flip);
+      left = _mm256_add_epi32(left, _mm256_madd_epi16(_mm256_unpacklo_epi16(one, two), LoadInts(w)));
+      right = _mm256_add_epi32(right, _mm256_madd_epi16(_mm256_unpackhi_epi16(one, two), LoadInts(w + 16)));
+    }
+    const __m256i words = _mm256_add_epi16(
+        _mm256_packs_epi32(
+            Rounded(left, _mm256_loadu_ps(b.scale), _mm256_loadu_ps(b.shift), low, high),
+            Rounded(right, _mm256_loadu_ps(b.scale + 8), _mm256_loadu_ps(b.shift + 8), low, high)),
+        zero);
+    const __m128i first = _mm256_castsi256_si128(words), last = _mm256_extracti128_si256(words, 1);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + b.first),
+                     is_signed ? _mm_packs_epi16(first, last) : _mm_packus_epi16(first, last));
+  }
+}
+
+constexpr DepthwiseLoop kLoop = Depthwise;
+
+}  // namespace
+
+DepthwiseLoop DepthwiseOfBytes() { return SimdLevel() == 1 ? kLoop : nullptr; }
+
+}  // namespace keel_cpu
+
+#else
+
+namespace keel_cpu {
+DepthwiseLoop DepthwiseOfBytes() { return nullptr; }
+}  // namespace keel_cpu
+
+#endif
