@@ -11,7 +11,7 @@ namespace {
 
 struct IntegerDepthwise {
   Conv s;
-  uint32_t flip = 0;  // moves signed cells into the range of unsigned ones
+  bool is_signed = false;  // cells
   Int8Result result;
   std::vector<DepthwiseBlock> blocks;
   std::vector<int16_t> w;
@@ -75,7 +75,7 @@ void RunRow(const IntegerDepthwise& m, const char* x, int64_t r, char* y, Seen* 
         const int64_t at = w.At(last, i, k);
         *cell++ = row != nullptr && at >= 0 && at < w.image[last] ? row + at * m.s.c : m.outside.data();
       }
-    m.loop({seen->cells.data(), m.Pairs(), m.flip}, m.blocks, m.w.data(), m.result,
+    m.loop({seen->cells.data(), m.Pairs(), m.is_signed}, m.blocks, m.w.data(), m.result,
            y + (r * m.Row() + i) * m.s.c);
   }
 }
@@ -105,9 +105,9 @@ void KeepIntegerDepthwise(const Conv& s, const IntegerWeights& weights, bool x_s
                           keel_launch* launch) {
   IntegerDepthwise m;
   m.s = s;
-  m.flip = x_signed ? 0x80808080u : 0;
+  m.is_signed = x_signed;
   m.result = std::move(result);
-  Pack(weights.w, weights.x_zero + (x_signed ? 128 : 0), &m);
+  Pack(weights.w, weights.x_zero, &m);
   m.outside.assign(static_cast<size_t>(s.c), static_cast<char>(weights.x_zero));
   Keep(launch, std::move(m), Guard<RunDepthwise>);
 }

@@ -22,21 +22,23 @@ KEEL_AVX2_INLINE __m256i Rounded(__m256i sums, __m256 scale, __m256 shift, __m25
   return _mm256_cvtps_epi32(_mm256_min_ps(high, _mm256_max_ps(low, x)));
 }
 
-KEEL_AVX2_INLINE __m256i Words(const char* bytes, __m128i flip) {
-  return _mm256_cvtepu8_epi16(_mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)), flip));
+template <bool kSigned>
+KEEL_AVX2_INLINE __m256i Words(const char* bytes) {
+  const __m128i cells = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
+  return kSigned ? _mm256_cvtepi8_epi16(cells) : _mm256_cvtepu8_epi16(cells);
 }
 
-KEEL_AVX2 void Depthwise(const DepthwiseCells& cells, const std::vector<DepthwiseBlock>& blocks,
+template <bool kSigned>
+KEEL_AVX2 void RunBlocks(const DepthwiseCells& cells, const std::vector<DepthwiseBlock>& blocks,
                          const int16_t* w, const Int8Result& result, char* to) {
   const __m256 low = _mm256_set1_ps(result.low), high = _mm256_set1_ps(result.high);
   const __m256i zero = _mm256_set1_epi16(static_cast<int16_t>(result.zero));
-  const __m128i flip = _mm_set1_epi32(static_cast<int>(cells.flip));
-  const bool is_signed = result.dtype == KEEL_I8;
+  const bool to_signed = result.dtype == KEEL_I8;
   for (const DepthwiseBlock& b : blocks) {
     __m256i left = LoadInts(b.sums), right = LoadInts(b.sums + 8);
     for (int64_t p = 0; p < cells.pairs; p++, w += kDepthwiseBlock * 2) {
-      const __m256i one = Words(cells.at[2 * p] + b.first, flip),
-                    two = Words(cells.at[2 * p + 1] + b.first, flip);
+      const __m256i one = Words<kSigned>(cells.at[2 * p] + b.first),
+                    two = Words<kSigned>(cells.at[2 * p + 1] + b.first);
       left = _mm256_add_epi32(left, _mm256_madd_epi16(_mm256_unpacklo_epi16(one, two), LoadInts(w)));
       right = _mm256_add_epi32(right, _mm256_madd_epi16(_mm256_unpackhi_epi16(one, two), LoadInts(w + 16)));
     }
@@ -47,8 +49,13 @@ KEEL_AVX2 void Depthwise(const DepthwiseCells& cells, const std::vector<Depthwis
         zero);
     const __m128i first = _mm256_castsi256_si128(words), last = _mm256_extracti128_si256(words, 1);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to + b.first),
-                     is_signed ? _mm_packs_epi16(first, last) : _mm_packus_epi16(first, last));
+                     to_signed ? _mm_packs_epi16(first, last) : _mm_packus_epi16(first, last));
   }
+}
+
+void Depthwise(const DepthwiseCells& cells, const std::vector<DepthwiseBlock>& blocks, const int16_t* w,
+               const Int8Result& result, char* to) {
+  (cells.is_signed ? RunBlocks<true> : RunBlocks<false>)(cells, blocks, w, result, to);
 }
 
 constexpr DepthwiseLoop kLoop = Depthwise;

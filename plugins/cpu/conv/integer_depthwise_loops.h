@@ -18,7 +18,7 @@ struct DepthwiseBlock {
 struct DepthwiseCells {
   const char* const* at;
   int64_t pairs;
-  uint32_t flip;  // is xored with each four cells
+  bool is_signed;
 };
 
 // All channels of one result of 8 bits. w: int16_t[blocks][pairs][16][2].

@@ -38,7 +38,6 @@ Item ItemOf(uint8_t place, const int8_t* w) {
 }
 
 struct Bin {
-  uint64_t load;
   int64_t count;
   std::array<const Item*, kMostInBin> items;
 };
@@ -49,24 +48,43 @@ class Packer {
   const std::vector<Bin>& Pack(const int8_t* w, int64_t groups) {
     items_.clear();
     for (int64_t g = 0; g < groups; g++) Add(static_cast<uint8_t>(g), w + g * 4);
-    // Large ones first, each into the first bin with room for it.
-    std::ranges::sort(items_, [](const Item& a, const Item& b) { return a.most > b.most; });
+    SortItems();
     bins_.clear();
-    size_t open = 0;
-    for (const Item& item : items_) {
-      while (open < bins_.size() && bins_[open].count == kMostInBin) open++;
-      size_t i = open;
-      while (i < bins_.size() && (bins_[i].count == kMostInBin || !FitsBin(bins_[i].load + item.load))) i++;
-      if (i == bins_.size()) bins_.push_back({0, 0, {}});
-      bins_[i].load += item.load;
-      bins_[i].items[static_cast<size_t>(bins_[i].count++)] = &item;
+    open_.clear();
+    for (const uint8_t i : order_) {  // into the first bin with room for it
+      const Item& item = items_[i];
+      const auto at = std::ranges::find_if(open_, [&](const Open& o) { return FitsBin(o.load + item.load); });
+      if (at == open_.end()) {
+        open_.push_back({item.load, bins_.size()});
+        bins_.push_back({1, {&item}});
+        continue;
+      }
+      Bin& bin = bins_[at->bin];
+      at->load += item.load;
+      bin.items[static_cast<size_t>(bin.count++)] = &item;
+      if (bin.count == kMostInBin) *at = open_.back(), open_.pop_back();
     }
     return bins_;
   }
 
  private:
-  std::vector<Item> items_;
+  struct Open {
+    uint64_t load;
+    size_t bin;
+  };
+  std::vector<Item> items_;     // at most 2 * kBlockGroups
+  std::vector<uint8_t> order_;  // of items, large ones first
   std::vector<Bin> bins_;
+  std::vector<Open> open_;  // with less than kMostInBin groups
+
+  void SortItems() {
+    std::array<uint8_t, 130> begin = {};  // of the items of each size
+    for (const Item& item : items_) begin[129 - item.most]++;
+    for (size_t i = 1; i < begin.size(); i++) begin[i] = static_cast<uint8_t>(begin[i] + begin[i - 1]);
+    order_.resize(items_.size());
+    for (size_t i = 0; i < items_.size(); i++)
+      order_[begin[128 - items_[i].most]++] = static_cast<uint8_t>(i);
+  }
 
   void Add(uint8_t place, const int8_t* w) {
     if (Fits(w)) return items_.push_back(ItemOf(place, w));
