@@ -54,7 +54,8 @@ def test_products(signs, left, right, zeros, constants):
     assert "blocked loops of 8-bit integers" in impls or zeros == "elements" or got.size == 0
 
 
-TRAINED = [((1, 768), (768, 70)), ((13, 64), (64, 32)), ((2, 3, 17, 19), (1, 3, 19, 23)), ((7, 511), (511, 96)), ((5, 2048), (2048, 40))]
+TRAINED = [((1, 768), (768, 70)), ((13, 64), (64, 32)), ((2, 3, 17, 19), (1, 3, 19, 23)), ((7, 511), (511, 96)), ((5, 2048), (2048, 40)),
+           ((40, 1024), (1024, 70)), ((70, 64), (64, 33))]
 
 
 def trained(rng, kind, dtype, shape):

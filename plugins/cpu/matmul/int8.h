@@ -1,4 +1,4 @@
-// int8.h: kernels of products of 8-bit integers into i32, which wraps. int8.cc has the driver.
+// int8.h: kernels of products of 8-bit integers into i32, which wraps. int8_matmul.cc has the driver.
 //
 // Both operands are first converted to elements that instructions multiply and add up in groups along k: four
 // bytes (AVX-512 VNNI, or AVX2 and weights of int8_pairs.h; unsigned in a, signed in b) or two 16-bit

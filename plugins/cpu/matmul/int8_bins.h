@@ -25,9 +25,10 @@ struct QuadHead {
   uint8_t bins[kQuad][kMostInBin];  // their counts by size
 };
 
-// Packed weights: int64_t offsets[quads][blocks], and the blocks, in the order in which they are multiplied:
-// kChunk quads at a time, by the first block of each, then by the second.
-inline constexpr int64_t kChunk = 64;  // whose sums stay in the second cache
+inline constexpr int64_t kChunk = 64;  // quads whose sums stay in the second cache
+
+// Packed weights: int64_t offsets[quads][blocks], and the blocks in the order of the products: kChunk quads
+// at a time, the first block of each, then the second.
 struct BinShape {
   int64_t depth, channels;
   int64_t Groups() const { return (depth + 3) / 4; }

@@ -1,5 +1,5 @@
 // integers.cc: the groups of quantised.h as oneDNN primitives, or by conv/integer_images.cc and
-// matmul/int8.cc.
+// matmul/int8_matmul.cc.
 //
 // Scales of both operands and of the result are one scale per channel; a zero point of the result is added
 // after its own rounding, as the graph does. Images are channels last.
@@ -184,7 +184,7 @@ bool EmitSum(Builder& b, const BodyNode& node, const Quantised& q) {
   return true;
 }
 
-// A product by matmul/int8.cc.
+// A product by matmul/int8_matmul.cc.
 bool EmitProduct(Builder& b, const BodyNode& node, const Quantised& q) {
   auto own = std::make_unique<OwnLaunch>();
   KeepInt8(node.node, ResultOf(q), &own->launch);

@@ -1,4 +1,4 @@
-// int8.cc: matmul_integer: products of 8-bit integers less their zero points. The zero points are not
+// int8_matmul.cc: matmul_integer: products of 8-bit integers less their zero points. The zero points are not
 // subtracted from the operands, but their part of each sum is from the result:
 //   sum of (a - za)(b - zb) = sum of a b - za * (sum of b - k zb) - zb * sum of a.
 #include "plugins/cpu/matmul/int8.h"
