@@ -4,12 +4,9 @@
 
 #include <algorithm>
 
-#include "plugins/cpu/simd/simd.h"
+#include "plugins/cpu/simd/avx2.h"
 
 #if defined(__x86_64__)
-#define KEEL_AVX2 __attribute__((target("avx2,fma")))
-#define KEEL_AVX2_INLINE [[gnu::always_inline]] KEEL_AVX2 inline
-
 namespace keel_cpu {
 namespace {
 

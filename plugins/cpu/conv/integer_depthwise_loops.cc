@@ -3,24 +3,11 @@
 
 #include <cstring>
 
-#include "plugins/cpu/simd/simd.h"
+#include "plugins/cpu/simd/avx2.h"
 
 #if defined(__x86_64__)
-#define KEEL_AVX2 __attribute__((target("avx2,fma")))
-#define KEEL_AVX2_INLINE [[gnu::always_inline]] KEEL_AVX2 inline
-
 namespace keel_cpu {
 namespace {
-
-KEEL_AVX2_INLINE __m256i LoadInts(const void* from) {
-  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
-}
-
-// Scaled, shifted and bounded, halves to even.
-KEEL_AVX2_INLINE __m256i Rounded(__m256i sums, __m256 scale, __m256 shift, __m256 low, __m256 high) {
-  const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), scale, shift);
-  return _mm256_cvtps_epi32(_mm256_min_ps(high, _mm256_max_ps(low, x)));
-}
 
 template <bool kSigned>
 KEEL_AVX2_INLINE __m256i Words(const char* bytes) {

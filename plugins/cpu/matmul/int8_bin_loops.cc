@@ -3,19 +3,12 @@
 #include <cstring>
 
 #include "plugins/cpu/matmul/int8_bins.h"
-#include "plugins/cpu/simd/simd.h"
+#include "plugins/cpu/simd/avx2.h"
 
 #if defined(__x86_64__)
-#define KEEL_AVX2 __attribute__((target("avx2,fma")))
-#define KEEL_AVX2_INLINE [[gnu::always_inline]] KEEL_AVX2 inline
-
 namespace keel_cpu {
 namespace {
 
-KEEL_AVX2_INLINE __m256i LoadInts(const void* from) {
-  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
-}
-KEEL_AVX2_INLINE void StoreInts(void* to, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(to), v); }
 KEEL_AVX2_INLINE __m256i Everywhere(const void* from) {
   int32_t x;
   std::memcpy(&x, from, sizeof x);
@@ -157,12 +150,6 @@ void Sums(const char* cells, int64_t vectors, const char* block, bool first, int
   static constexpr decltype(&SumsOf<1>) kByVectors[] = {SumsOf<1>, SumsOf<2>, SumsOf<3>, SumsOf<4>,
                                                         SumsOf<5>, SumsOf<6>, SumsOf<7>, SumsOf<8>};
   kByVectors[vectors - 1](cells, block, first, zero, to);
-}
-
-// Scaled, shifted and bounded, halves to even.
-KEEL_AVX2_INLINE __m256i Rounded(__m256i sums, __m256 scale, __m256 shift, __m256 low, __m256 high) {
-  const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), scale, shift);
-  return _mm256_cvtps_epi32(_mm256_min_ps(high, _mm256_max_ps(low, x)));
 }
 
 // Bounded numbers of four channels, [kQuad][kPlaces], to bytes [kPlaces][kQuad].
