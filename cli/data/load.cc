@@ -79,13 +79,15 @@ std::optional<Type> type_in(const std::string& message, const std::string& name)
   return parse_type(std::string_view(message).substr(at + said.size(), end + 1 - at - said.size()));
 }
 
-// Whether the importer requests values of parameters; lengths of sequences are KEEL_NOT_FOUND.
-bool wants_values(const keel::Error& error) { return error.code() == KEEL_PRECONDITION; }
+// Whether lengths of sequences are missing, rather than values.
+bool wants_length(const keel::Error& error) {
+  return std::string_view(error.what()).find("--length") != std::string_view::npos;
+}
 
 // The error of an importer, with a suggestion for a misspelled name.
 Fail import_failure(const keel::Error& error, const Sizes& sizes) {
   Fail fail = to_fail(Stage::kFile, error);
-  if (wants_values(error) && fail.hint.empty())
+  if (error.code() == KEEL_PRECONDITION && fail.hint.empty() && !wants_length(error))
     fail.hint = "give the value, as in -i NAME=3 or -i NAME=@x.npy";
   if (error.code() != KEEL_NOT_FOUND) return fail;
   fail.code = kUsage;
@@ -111,7 +113,9 @@ keel::Module import_model(const keel::Context& context, const std::string& path,
       size_t before = fixed.size();
       for (const InputSpec& in : inputs) {
         bool taken = std::find(fixed.begin(), fixed.end(), in.name) != fixed.end();
-        if (!wants_values(error) || taken || !message_names(error.what(), in.name)) continue;
+        if (error.code() != KEEL_PRECONDITION || wants_length(error) || taken ||
+            !message_names(error.what(), in.name))
+          continue;
         std::optional<Type> type = type_in(error.what(), in.name);
         values.push_back(make_array(context, in, type ? &*type : nullptr, sizes.dims));
         fixed.push_back(in.name);

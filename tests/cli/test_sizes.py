@@ -220,13 +220,3 @@ def test_imports_take_lengths_of_sequences(keel, tmp_path):
     assert "expected NAME=NUMBER or NAME=none" in err("m.onnx", "--length", "s=two", code=2)
     assert "--length s is given twice: 2 and 3" in err("m.onnx", "--length", "s=2", "--length", "s=3", code=2)
     assert "only a file that is imported has sequences" in err("m.keel", "--length", "s=2", code=2)
-
-
-def test_a_name_with_the_flag_of_lengths_is_a_value(keel, tmp_path):
-    """The import needs the value of an input of this name, not a length."""
-    graph = helper.make_graph([helper.make_node("Reshape", ["x", "the --length"], ["y"])], "g",
-                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [6]), helper.make_tensor_value_info("the --length", TensorProto.INT64, [2])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
-    assert "give the value, as in -i NAME=3" in keel("convert", "m.onnx", "m.keel", code=2).err
-    assert keel("run", "m.onnx", "-i", "x=1,2,3,4,5,6", "-i", "the --length=2,3").out == "y: f32[2, 3]\n[[1, 2, 3]\n [4, 5, 6]]\n"

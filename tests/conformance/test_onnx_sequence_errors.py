@@ -74,7 +74,7 @@ def test_lengths_that_are_not_known(context, tmp_path):
         return caught.value.code, caught.value.message.split("m.onnx: ")[-1]
 
     both = model_of([node("SequenceLength", "s", "n")], [sequence("s"), optional("o")], [tensor("n")], opset=18)
-    assert message(both) == ("NOT_FOUND", "the import needs the length of 's', a sequence, with --length s=3; 'o', an optional, with "
+    assert message(both) == ("PRECONDITION", "the import needs the length of 's', a sequence, with --length s=3; 'o', an optional, with "
                                              "--length o=1 or none (import option length.NAME)")
     known = {"length.o": "none"}
     for wrong in ("-1", "3.0", "none", "", "4097", "99999999999999999999"):

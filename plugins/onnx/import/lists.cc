@@ -76,7 +76,8 @@ void Importer::expand_inputs() {
   }
   check_lengths(names);
   if (!without.empty())
-    refuse(KEEL_NOT_FOUND, cat("the import needs the length of ", without, " (import option length.NAME)"));
+    refuse(KEEL_PRECONDITION,
+           cat("the import needs the length of ", without, " (import option length.NAME)"));
   model_.graph.inputs = std::move(inputs);
 }
 
