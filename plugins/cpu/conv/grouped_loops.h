@@ -19,7 +19,7 @@ inline constexpr int64_t kMostChannelsOfSums = 4;
 struct PlaceLoops {
   // Of 2 to 4 channels at so many vectors of places; rows of `to` are `step` numbers apart.
   void (*sum)(const PlaceSums& s, int64_t channels, int64_t vectors, float* to, int64_t step);
-  // Rows of n numbers, of which the first ones are `step` numbers apart.
+  // Copies rows of n numbers; the rows of `to` begin `step` numbers apart.
   void (*copy)(const float* from, int64_t from_step, int64_t rows, int64_t n, float* to, int64_t step);
 };
 const PlaceLoops* LoopsOfPlaces();  // null: not for this class of processor

@@ -45,7 +45,7 @@ void PackBins(const BinShape& s, const int8_t* rows, char* to);
 struct BinLoopTable {
   // Up to kPlaces rows of bytes, `step` apart, into a vector of a panel. `flip` is xored with each group.
   void (*columns)(const char* rows, int64_t step, int64_t count, int64_t groups, uint32_t flip, char* to);
-  // The sums of a block for `vectors` vectors, int32_t[kQuad][vectors][kPlaces]. Those of the first block
+  // The sums of a block for `vectors` vectors, int32_t[kQuad][vectors][kPlaces]. Sums of the first block
   // begin with the part of the zero point, others with `to`.
   void (*sums)(const char* cells, int64_t vectors, const char* block, bool first, int32_t zero, int32_t* to);
   // Sums to results of 8 bits of channels from `channel` on: uint8_t[vectors * kPlaces][kQuad].
