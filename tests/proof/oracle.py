@@ -37,6 +37,12 @@ def wide(arrays):
     return [a.astype(np.float64) if holds_floats(a) else a for a in arrays]
 
 
+def has_inputs(graph, size):
+    """Whether no parameter, such as one of b - 1 rows, would have a negative dim."""
+    sizes = {s: size for s in graph.symbols()}
+    return all(d >= 0 for t in graph.main.params.values() for d in t.sized(sizes))
+
+
 class Oracle:
     def __init__(self, context, **options):
         """options: of all sessions. With timeout_ms an original that runs longer, such as an endless loop, is KeelError CANCELLED."""
@@ -106,7 +112,7 @@ class Base:
         self.normal = {}  # check -> its text without a mutant, which is right
         self.text, self.texts = graph.text(), {}
         self.wide = graph.text(wide=True)
-        self.exact_runs, self.close_runs = ([(kind, size) for kind, size in runs if size == 3 or graph.symbols()]
+        self.exact_runs, self.close_runs = ([(kind, size) for kind, size in runs if (size == 3 or graph.symbols()) and has_inputs(graph, size)]
                                             for runs in (EXACT_RUNS, CLOSE_RUNS))
         self.tame = is_tame(graph)
         self.has_wide = self.is_graph(self.wide)
