@@ -27,9 +27,6 @@ void PackIntegerPanels(const Conv& s, const std::vector<int16_t>& w, char* to);
 // varies.
 void KeepIntegerImages(const Conv& s, const IntegerWeights& weights, bool x_signed, const void* panels,
                        Int8Result result, keel_launch* launch);
-inline int32_t ZeroInCall(const keel_call* call, int operand, bool is_signed) {
-  return is_signed ? In<int8_t>(call, operand)[0] : In<uint8_t>(call, operand)[0];
-}
 
 // integer_pixels.cc: the same with packed weights of bytes. No bytes: the processor has better loops, or too
 // many pairs of weights do not fit.

@@ -33,8 +33,7 @@ std::vector<int8_t> RowsOf(const Conv& s, const std::vector<int16_t>& w) {
 struct Pixels {
   Conv s;
   int32_t zero = 0;  // of x
-  bool zero_varies = false;
-  uint32_t flip = 0;  // moves signed cells into the range of unsigned ones
+  bool zero_varies = false, is_signed = false;
   const char* weights = nullptr;
   Int8Result result;
   int64_t parts = 1;  // of a group's channels, which do not share panels
@@ -42,9 +41,7 @@ struct Pixels {
   BinShape shape;
 
   bool IsInPlace() const { return pointwise && s.c % 4 == 0; }  // an image's rows of cells are whole groups
-  int64_t Results() const { return s.n * s.w.Cells(s.w.out); }
-  int64_t Vectors() const { return (Results() + kPlaces - 1) / kPlaces; }
-  int64_t Panels() const { return (Vectors() + kMostVectors - 1) / kMostVectors; }
+  BinRows Results() const { return {s.n * s.w.Cells(s.w.out)}; }
 };
 
 // The cells that a result of group g sees, in the order of the window.
@@ -86,19 +83,19 @@ void PackPanel(const Pixels& m, const char* x, int32_t zero, int64_t first, int6
       Gather(m, x, zero, begin + i, g, to);
       std::fill(to + m.shape.depth, to + row, 0);
     }
-    BinLoops()->columns(rows, row, count, groups, m.flip, own.bins.panel.get() + v * kPlaces * 4);
+    BinLoops()->columns(rows, row, count, groups, FlipOf(m.is_signed),
+                        own.bins.panel.get() + v * kPlaces * 4);
   }
 }
 
 void RunPart(const keel_call* call, const Pixels& m, int32_t zero, int64_t unit, const Workspace& own) {
   const int64_t part = unit % m.parts, g = unit / m.parts % m.s.groups, p = unit / m.parts / m.s.groups;
   const int64_t of = m.s.PerGroupOut(), quads = QuadsOf(m.s);
-  const int64_t first = m.Vectors() * p / m.Panels(), vectors = m.Vectors() * (p + 1) / m.Panels() - first;
+  const auto [result, vectors, n] = m.Results().At(p);
   const int64_t begin = quads * part / m.parts, end = quads * (part + 1) / m.parts,
-                channel = g * of + begin * kQuad, result = first * kPlaces;
-  const int64_t n = std::min(vectors * kPlaces, m.Results() - result);
+                channel = g * of + begin * kQuad;
   PackPanel(m, In<char>(call, 0), zero, result, n, g, own);
-  const BinPanel panel = {own.bins.panel.get(), vectors, n, zero + (m.flip == 0 ? 0 : 128)};
+  const BinPanel panel = {own.bins.panel.get(), vectors, n, MovedZero(zero, m.is_signed)};
   MultiplyBins(panel, m.shape, m.weights, g * quads + begin, g * quads + end,
                std::min(end * kQuad, of) - begin * kQuad, m.result, channel,
                Out<char>(call, 0) + static_cast<uint64_t>(result * m.s.o + channel) * m.result.Bytes(), m.s.o,
@@ -108,9 +105,9 @@ void RunPart(const keel_call* call, const Pixels& m, int32_t zero, int64_t unit,
 keel_rc RunPixels(const keel_call* call) {
   constexpr int64_t kPanel = kMostVectors * kPlaces;
   const Pixels& m = State<Pixels>(call);
-  const int32_t zero = m.zero_varies ? ZeroInCall(call, 1, m.flip != 0) : m.zero;
+  const int32_t zero = m.zero_varies ? ZeroInCall(call, 1, m.is_signed) : m.zero;
   const int64_t cost = kPanel * m.shape.depth * m.s.PerGroupOut() / m.parts / 32;
-  ParallelFor(call, m.Panels() * m.s.groups * m.parts, cost, [&](int64_t begin, int64_t end) {
+  ParallelFor(call, m.Results().Panels() * m.s.groups * m.parts, cost, [&](int64_t begin, int64_t end) {
     const Workspace own(m);
     for (int64_t u = begin; u < end; u++) RunPart(call, m, zero, u, own);
   });
@@ -131,21 +128,17 @@ void PackPixelPanels(const Conv& s, const std::vector<int16_t>& w, char* to) {
 
 void KeepIntegerPixels(const Conv& s, const IntegerWeights& weights, bool x_signed, const void* panels,
                        Int8Result result, keel_launch* launch) {
-  constexpr int64_t kPerThread = 3;
   Pixels m;
   m.s = s;
   m.zero = weights.x_zero;
   m.zero_varies = weights.x_zero_varies;
-  m.flip = x_signed ? 0x80808080u : 0;
+  m.is_signed = x_signed;
   m.weights = static_cast<const char*>(panels);
   m.result = std::move(result);
   m.pointwise = IsPointwise(s);
   m.shape = ShapeOf(s);
-  for (auto* v : {&m.result.scale, &m.result.shift})
-    v->resize(v->size() + kQuad);  // the last quad may be cut
-  const int64_t units = std::max<int64_t>(m.Panels() * s.groups, 1), threads = Budget();
-  if (threads > 1 && units < kPerThread * threads)
-    m.parts = std::clamp<int64_t>((kPerThread * threads + units - 1) / units, 1, QuadsOf(s));
+  PadToQuad(&m.result);
+  m.parts = PartsOf(std::max<int64_t>(m.Results().Panels() * s.groups, 1), QuadsOf(s));
   Keep(launch, std::move(m), Guard<RunPixels>);
 }
 

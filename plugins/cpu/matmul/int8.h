@@ -57,6 +57,12 @@ const Int8Kernel& Int16Loops();
 // For weights of int8_pairs.h; null if the class has no such kernel, or a better one.
 const Int8Kernel* Int8PairLoops();
 
+// Operands of matmul_integer that may be absent.
+enum Int8Operand { kAZero = 2, kBZero = 3 };
+inline int32_t ZeroInCall(const keel_call* call, int operand, bool is_signed) {
+  return is_signed ? In<int8_t>(call, operand)[0] : In<uint8_t>(call, operand)[0];
+}
+
 // Prepares a matmul_integer whose sums become such results.
 void KeepInt8(const Node& node, Int8Result result, keel_launch* launch);
 

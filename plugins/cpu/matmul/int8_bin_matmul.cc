@@ -8,31 +8,25 @@
 namespace keel_cpu {
 namespace {
 
-enum Operand { kAZero = 2, kBZero = 3 };
 constexpr int64_t kLeastRows = 3 * kPlaces;  // fewer leave too many lanes or sums unused
 
 struct BinMatmul {
   BinShape shape;
-  int64_t rows = 0;
-  bool has_zero = false;
-  uint32_t flip = 0;  // moves signed cells into the range of unsigned ones
+  BinRows rows;
+  bool has_zero = false, is_signed = false;  // of a
   Bytes weights;
   Int8Result result;
   int64_t parts = 1;  // of the columns, which do not share panels
-
-  int64_t Vectors() const { return (rows + kPlaces - 1) / kPlaces; }
-  int64_t Panels() const { return (Vectors() + kMostVectors - 1) / kMostVectors; }
 };
 
 void RunPart(const keel_call* call, const BinMatmul& m, int32_t zero, int64_t unit, const BinScratch& own) {
   const int64_t part = unit % m.parts, p = unit / m.parts, n = m.shape.channels, quads = m.shape.Quads();
   const int64_t begin = quads * part / m.parts, end = quads * (part + 1) / m.parts, column = begin * kQuad;
-  const int64_t first = m.Vectors() * p / m.Panels(), vectors = m.Vectors() * (p + 1) / m.Panels() - first,
-                row = first * kPlaces, rows = std::min(vectors * kPlaces, m.rows - row);
+  const auto [row, vectors, rows] = m.rows.At(p);
   const char* a = In<char>(call, 0);
   for (int64_t v = 0; v < vectors; v++)
     BinLoops()->columns(a + (row + v * kPlaces) * m.shape.depth, m.shape.depth,
-                        std::min(kPlaces, rows - v * kPlaces), m.shape.Groups(), m.flip,
+                        std::min(kPlaces, rows - v * kPlaces), m.shape.Groups(), FlipOf(m.is_signed),
                         own.panel.get() + v * kPlaces * 4);
   char* y = Out<char>(call, 0) + static_cast<uint64_t>(row * n + column) * m.result.Bytes();
   MultiplyBins({own.panel.get(), vectors, rows, zero}, m.shape, m.weights.get(), begin, end,
@@ -42,14 +36,11 @@ void RunPart(const keel_call* call, const BinMatmul& m, int32_t zero, int64_t un
 keel_rc RunBins(const keel_call* call) {
   const BinMatmul& m = State<BinMatmul>(call);
   if (call->count == 0) return KEEL_OK;
-  const bool is_signed = m.flip != 0;
-  const int32_t given = !m.has_zero ? 0
-                        : is_signed ? In<int8_t>(call, kAZero)[0]
-                                    : In<uint8_t>(call, kAZero)[0];
+  const int32_t zero = MovedZero(m.has_zero ? ZeroInCall(call, kAZero, m.is_signed) : 0, m.is_signed);
   const int64_t cost = kMostVectors * kPlaces * m.shape.depth * m.shape.channels / m.parts / 32;
-  ParallelFor(call, m.Panels() * m.parts, cost, [&](int64_t begin, int64_t end) {
+  ParallelFor(call, m.rows.Panels() * m.parts, cost, [&](int64_t begin, int64_t end) {
     const BinScratch own(m.shape.depth, m.result);
-    for (int64_t u = begin; u < end; u++) RunPart(call, m, given + (is_signed ? 128 : 0), u, own);
+    for (int64_t u = begin; u < end; u++) RunPart(call, m, zero, u, own);
   });
   return Done(call);
 }
@@ -88,28 +79,24 @@ std::vector<int8_t> RowsOf(const Node& node, const BinShape& s) {
 }  // namespace
 
 bool KeepBins(const Node& node, const MatmulShape& s, Int8Result* result, keel_launch* launch) {
-  constexpr int64_t kPerThread = 3;
   BinMatmul m;
   m.shape = {s.k, s.n};
-  m.rows = s.Batches() * s.m;
+  m.rows = {s.Batches() * s.m};
   m.has_zero = node.Has(kAZero);
   const keel_tensor a = node.In(0);
-  if (BinLoops() == nullptr || s.b_matrices != 1 || s.k == 0 || s.k % 4 != 0 || m.rows < kLeastRows ||
-      m.rows != Product(a.shape, a.ndim - 1))
+  if (BinLoops() == nullptr || s.b_matrices != 1 || s.k == 0 || s.k % 4 != 0 || m.rows.rows < kLeastRows ||
+      m.rows.rows != Product(a.shape, a.ndim - 1))
     return false;
   if (m.has_zero && Count(node.In(kAZero)) != 1) return false;
   const std::vector<int8_t> rows = RowsOf(node, m.shape);
   const uint64_t bytes = rows.empty() ? 0 : BinBytes(m.shape, rows.data());
   if (bytes == 0) return false;
-  m.flip = TypeOf(a) == KEEL_I8 ? 0x80808080u : 0;
+  m.is_signed = TypeOf(a) == KEEL_I8;
   m.weights = AllocateConstant(bytes);
   PackBins(m.shape, rows.data(), m.weights.get());
   m.result = std::move(*result);
-  for (auto* v : {&m.result.scale, &m.result.shift})
-    v->resize(v->size() + kQuad);  // the last quad may be cut
-  const int64_t threads = Budget();
-  if (threads > 1 && m.Panels() < kPerThread * threads)
-    m.parts = std::clamp<int64_t>((kPerThread * threads + m.Panels() - 1) / m.Panels(), 1, m.shape.Quads());
+  PadToQuad(&m.result);
+  m.parts = PartsOf(m.rows.Panels(), m.shape.Quads());
   Keep(launch, std::move(m), Guard<RunBins>);
   return true;
 }

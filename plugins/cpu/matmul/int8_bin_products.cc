@@ -4,6 +4,18 @@
 #include <algorithm>
 
 namespace keel_cpu {
+
+int64_t PartsOf(int64_t units, int64_t quads) {
+  constexpr int64_t kPerThread = 3;
+  const int64_t wanted = kPerThread * Budget();
+  if (Budget() <= 1 || units >= wanted) return 1;
+  return std::clamp<int64_t>((wanted + units - 1) / units, 1, quads);
+}
+
+void PadToQuad(Int8Result* result) {
+  for (auto* v : {&result->scale, &result->shift}) v->resize(v->size() + kQuad);
+}
+
 BinScratch::BinScratch(int64_t depth, const Int8Result& result) {
   constexpr auto kSums = static_cast<size_t>(kChunk * kQuad * kMostVectors * kPlaces * 4);
   panel = Allocate(static_cast<size_t>((depth + 3) / 4 * kGroupBytes));

@@ -13,7 +13,6 @@
 namespace keel_cpu {
 namespace {
 
-enum Operand { kAZero = 2, kBZero = 3 };
 constexpr int64_t kBlock = 48;  // rows that are multiplied by a panel before the next one
 
 // Columns of all matrices of b as multiply takes them.
