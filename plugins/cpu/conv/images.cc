@@ -124,15 +124,14 @@ void Cut(Images* m) {
 
 }  // namespace
 
-uint64_t ImagePanelBytes(const Conv& s) {
-  Images m;
-  m.s = s;
-  return static_cast<uint64_t>(m.Panels() * m.op->panel * m.Depth()) * sizeof(float);
+uint64_t ImagePanelBytes(const Conv& s, int64_t panel) {
+  const int64_t channels = (s.o + panel - 1) / panel * panel;
+  return static_cast<uint64_t>(channels * s.c * s.w.Cells(s.w.window)) * sizeof(float);
 }
 
-void PackImagePanels(const Conv& s, const float* w, float* to) {
-  const int64_t panel = MatmulLoops(KEEL_F32)->panel, cells = s.w.Cells(s.w.window), depth = s.c * cells;
-  std::memset(to, 0, ImagePanelBytes(s));
+void PackImagePanels(const Conv& s, int64_t panel, const float* w, float* to) {
+  const int64_t cells = s.w.Cells(s.w.window), depth = s.c * cells;
+  std::memset(to, 0, ImagePanelBytes(s, panel));
   for (int64_t o = 0; o < s.o; o++) {
     float* column = to + o / panel * depth * panel + o % panel;
     for (int64_t c = 0; c < s.c; c++)

@@ -6,8 +6,7 @@
 
 namespace keel_cpu {
 
-inline constexpr int64_t kStripLanes = 16;  // channels: two vectors, a panel of MatmulLoops(KEEL_F32)
-inline constexpr int64_t kStripBlock = 6;   // pixels whose sums are in registers
+inline constexpr int64_t kStripLanes = 16;  // channels: one vector or two, a panel of weights
 inline constexpr int64_t kStripTile = 7;    // results of a row of windows in registers; a row has as many
 
 // Of kStripLanes channels: the first values of sums, and bounds of results. A NaN stays.
@@ -31,6 +30,7 @@ using StripRowProduct = void(const float* x, const int64_t* places, int64_t dept
 using StripWindows = void(const StripRows& rows, int64_t width, int64_t lo, const float* window,
                           const StripEnd& end, int64_t n, float* y, int64_t step);
 struct StripLoops {
+  int64_t block;  // pixels whose sums are in registers
   StripProduct* product;
   StripRowProduct* row_product[2];  // by stride - 1
   StripWindows* windows[2];         // by stride - 1

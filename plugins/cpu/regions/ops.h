@@ -77,8 +77,8 @@ std::optional<OwnConv> ReadOwnConv(const Recipe& r, const Attributes& a);
 // The launch's operands are x, and the summand if any.
 void EmitOwnConv(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s,
                  const PostOp* added, std::unique_ptr<OwnLaunch> launch);
-// Constant weights in panels, as conv/images.h packs them.
-const float* PanelsOf(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s);
+// Constant weights in panels of so many channels, as conv/images.h packs them.
+const float* PanelsOf(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s, int64_t panel);
 // By the kernels of the own products (conv/images.h); false: not applicable or not faster.
 bool EmitImages(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s);
 // A 3x3 Winograd convolution (winograd.cc); false: not applicable or not faster.

@@ -23,15 +23,16 @@ bool IsWorthwhile(const Conv& s) {
 
 }  // namespace
 
-const float* PanelsOf(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s) {
-  const uint64_t bytes = ImagePanelBytes(s);
-  const Layout panels = Plain({static_cast<int64_t>(bytes / sizeof(float))});
+const float* PanelsOf(Builder& b, const BodyNode& node, const Recipe& r, const Conv& s, int64_t panel) {
+  const uint64_t bytes = ImagePanelBytes(s, panel);
+  const int64_t rows = static_cast<int64_t>(bytes / sizeof(float)) / panel;
+  const Layout panels = Plain({rows, panel});
   const int64_t per_channel = s.c * s.w.Cells(s.w.window);
   const void* packed = b.constants->Get(KeyOf(b, node, r), panels, panels, [&](Bytes* own) {
     Bytes scaled;
     const void* w = Scaled(b.Value(node.in[1]), r.scale, &scaled, {per_channel, s.o});
     *own = AllocateConstant(bytes);
-    PackImagePanels(s, static_cast<const float*>(w), reinterpret_cast<float*>(own->get()));
+    PackImagePanels(s, panel, static_cast<const float*>(w), reinterpret_cast<float*>(own->get()));
     return own->get();
   });
   return static_cast<const float*>(packed);
@@ -77,7 +78,7 @@ bool EmitImages(Builder& b, const BodyNode& node, const Recipe& r, const Attribu
   std::optional<OwnConv> own = ReadOwnConv(r, a);
   if (!own || b.Value(node.in[1]).data == nullptr || !IsWorthwhile(s)) return false;
   auto launch = std::make_unique<OwnLaunch>();
-  KeepImages(s, PanelsOf(b, node, r, s), std::move(own->end), &launch->launch);
+  KeepImages(s, PanelsOf(b, node, r, s, MatmulLoops(KEEL_F32)->panel), std::move(own->end), &launch->launch);
   EmitOwnConv(b, node, r, a, s, own->added, std::move(launch));
   return true;
 }

@@ -2,6 +2,7 @@
 // residuals and before the first of them.
 #include "plugins/cpu/conv/strips.h"
 
+#include "plugins/cpu/conv/strip_loops.h"
 #include "plugins/cpu/regions/ops.h"
 
 namespace keel_cpu {
@@ -53,7 +54,7 @@ bool EmitStripPair(Builder& b, const Group& first, const Group& second) {
   const uint32_t x = wide.node.in[0];
   if (plain && (b.Blocked(x) || !HasFiniteWeights(b, wide))) return false;
   auto launch = std::make_unique<OwnLaunch>();
-  KeepStrips({wide.s, PanelsOf(b, wide.node, wide.recipe, wide.s), std::move(wide.own->end)},
+  KeepStrips({wide.s, PanelsOf(b, wide.node, wide.recipe, wide.s, kStripLanes), std::move(wide.own->end)},
              {deep.s, WindowsOf(b, deep), std::move(deep.own->end)}, &launch->launch);
   b.EmitOwn(std::move(launch), {x}, {deep.recipe.out},
             {b.BufferIn(x, plain ? b.PlainOf(x) : ChannelsLast(wide.s.XDims())),
