@@ -22,8 +22,8 @@ struct StripRows {
 // y[pixels, lanes] = x[pixels, depth] * panel[depth, lanes].
 using StripProduct = void(const float* x, int64_t depth, const float* panel, const StripEnd& end,
                           int64_t pixels, float* y);
-// The same of rows of plain images: number k of pixel i is x[places[k] + i * stride].
-using StripRowProduct = void(const float* x, const int64_t* places, int64_t depth, const float* panel,
+// The same of rows of plain images: number k of pixel i is places[k][i * stride].
+using StripRowProduct = void(const float* const* places, int64_t depth, const float* panel,
                              const StripEnd& end, int64_t pixels, float* y);
 // A row of n results, `step` elements apart, from rows of `width` cells of kStripLanes channels; window:
 // [9][lanes]; lo: cells of padding before a row, 0 or 1.

@@ -22,42 +22,69 @@ constexpr int64_t kRing = 6 << 10;   // numbers of the ring, at most, unless thr
 constexpr int64_t kPerThread = 3;    // units, at least
 constexpr int64_t kLeastStrip = 4;   // rows; the next strip computes two of the rows between once more
 constexpr int64_t kMostDepth = 192;  // so that a panel and the ring fit the first-level cache
-constexpr int64_t kFewChannels = 4;  // of a plain image: windows of more are copied too often
+constexpr int64_t kFewChannels =
+    4;  // of a plain image; a row of pixels has a place in memory for each number
 
 struct Strips {
   StripConv first, second;
   StripLoops loops = *StripLoopsHere();
-  int64_t group = 1, ring = kWindow;  // rows
-  int64_t strips = 1;                 // of an image
-  // Of a plain image: numbers of a row of cells within its padding, and where a window's cells are in such
-  // rows of each channel.
-  int64_t pitch = 0;
-  std::vector<int64_t> places = {};
+  int64_t group = 1, ring = kWindow;    // rows
+  int64_t strips = 1;                   // of an image
+  bool plain = ReadsPlain(first.s);     // the image that `first` sees
+  int64_t inside = 0, inside_stop = 0;  // pixels of a row whose windows are within a plain image's rows
 
   int64_t Panels() const { return first.s.o / kStripLanes; }
+  int64_t Depth() const { return first.s.c * first.s.w.Cells(first.s.w.window); }
   int64_t Units() const { return first.s.n * strips * Panels(); }
   int64_t RowSize() const { return first.s.w.out[1] * kStripLanes; }
-  int64_t CellRows() const { return places.empty() ? 0 : first.s.c * first.s.w.window[0]; }
-  int64_t Work() const { return ring * RowSize() + CellRows() * pitch; }  // numbers
+  int64_t Zeros() const { return plain ? first.s.w.image[1] : 0; }  // of a row outside the image
+  int64_t Work() const { return ring * RowSize() + Zeros(); }       // numbers
 };
 
 StripEnd EndOf(const StripConv& conv, int64_t panel) {
   return {conv.end.bias.data() + panel * kStripLanes, conv.end.low, conv.end.high};
 }
 
-// The rows of cells that a row of results sees, of each channel. Padding stays zero.
-void CopyCells(const Strips& m, const float* x, int64_t row, float* to) {
-  const Window& w = m.first.s.w;
-  const int64_t width = w.image[1], n = std::min(width, m.pitch - w.lo[1]);
-  for (int64_t c = 0; c < m.first.s.c; c++, x += w.image[0] * width)
-    for (int64_t k = 0; k < w.window[0]; k++, to += m.pitch) {
-      const int64_t at = w.At(0, row, k);
-      if (at < 0 || at >= w.image[0])
-        std::fill_n(to + w.lo[1], n, 0.0F);
-      else
-        std::copy_n(x + at * width, n, to + w.lo[1]);
+// Cells of a plain image that a row of windows sees, in the order of a panel's numbers.
+class SeenCells {
+ public:
+  // zeros: a row for those outside the image.
+  SeenCells(const Conv& s, const float* x, int64_t row, const float* zeros) : w_(s.w), channels_(s.c) {
+    for (int64_t k = 0; k < w_.window[0]; k++) {
+      const int64_t at = w_.At(0, row, k);
+      const bool seen = at >= 0 && at < w_.image[0];
+      for (int64_t c = 0; c < channels_; c++)
+        rows_[k * channels_ + c] = seen ? x + (c * w_.image[0] + at) * w_.image[1] : zeros;
     }
-}
+  }
+  // Where each number of a pixel is, whose window is within the rows.
+  const float* const* Of(int64_t pixel) {
+    Each([&](int64_t n, const float* row, int64_t k) { places_[n] = row + w_.At(1, pixel, k); });
+    return places_;
+  }
+  // The numbers of a pixel, zeros outside the rows.
+  const float* Copied(int64_t pixel) {
+    Each([&](int64_t n, const float* row, int64_t k) {
+      const int64_t at = w_.At(1, pixel, k);
+      numbers_[n] = at >= 0 && at < w_.image[1] ? row[at] : 0.0F;
+    });
+    return numbers_;
+  }
+
+ private:
+  // f(number, row of cells, column of the window)
+  void Each(auto&& f) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < w_.window[0]; k++)
+      for (int64_t i = 0; i < w_.window[1]; i++)
+        for (int64_t c = 0; c < channels_; c++) f(n++, rows_[k * channels_ + c], i);
+  }
+
+  const Window& w_;
+  int64_t channels_;
+  const float *rows_[kMostDepth], *places_[kMostDepth];
+  float numbers_[kMostDepth];
+};
 
 // The rows of an image that are in the ring, and how to compute more.
 class Ring {
@@ -65,35 +92,42 @@ class Ring {
   Ring(const Strips& m, const float* x, int64_t panel, int64_t next, float* work)
       : m_(m),
         x_(x),
-        panel_(m.first.weights + panel * static_cast<int64_t>(Depth(m)) * kStripLanes),
+        panel_(m.first.weights + panel * m.Depth() * kStripLanes),
         end_(EndOf(m.first, panel)),
         next_(next),
-        rows_(work),
-        cells_(work + m.ring * m.RowSize()) {}
+        rows_(work) {}
 
   void ComputeUntil(int64_t stop) {
     while (next_ < stop) {
-      const int64_t n = std::min({m_.group, m_.first.s.w.out[0] - next_, m_.ring - next_ % m_.ring});
-      if (m_.places.empty())
-        Compute(n);
-      else
+      const int64_t n =
+          m_.plain ? 1 : std::min({m_.group, m_.first.s.w.out[0] - next_, m_.ring - next_ % m_.ring});
+      if (m_.plain)
         ComputeOfPlain();
-      next_ += m_.places.empty() ? n : 1;
+      else
+        Compute(n);
+      next_ += n;
     }
   }
   float* Row(int64_t row) const { return rows_ + row % m_.ring * m_.RowSize(); }
 
  private:
-  static int64_t Depth(const Strips& m) { return m.first.s.c * m.first.s.w.Cells(m.first.s.w.window); }
   void Compute(int64_t n) {
-    const int64_t width = m_.first.s.w.out[1], depth = Depth(m_);
+    const int64_t width = m_.first.s.w.out[1], depth = m_.Depth();
     m_.loops.product(x_ + next_ * width * depth, depth, panel_, end_, n * width, Row(next_));
   }
   void ComputeOfPlain() {
     const Window& w = m_.first.s.w;
-    CopyCells(m_, x_, next_, cells_);
-    m_.loops.row_product[w.stride[1] - 1](cells_, m_.places.data(), Depth(m_), panel_, end_, w.out[1],
-                                          Row(next_));
+    SeenCells cells(m_.first.s, x_, next_, rows_ + m_.ring * m_.RowSize());
+    float* y = Row(next_);
+    const auto edge = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++)
+        m_.loops.product(cells.Copied(i), m_.Depth(), panel_, end_, 1, y + i * kStripLanes);
+    };
+    edge(0, m_.inside);
+    if (m_.inside < m_.inside_stop)
+      m_.loops.row_product[w.stride[1] - 1](cells.Of(m_.inside), m_.Depth(), panel_, end_,
+                                            m_.inside_stop - m_.inside, y + m_.inside * kStripLanes);
+    edge(m_.inside_stop, w.out[1]);
   }
 
   const Strips& m_;
@@ -101,7 +135,7 @@ class Ring {
   const float* panel_;
   StripEnd end_;
   int64_t next_;
-  float *rows_, *cells_;
+  float* rows_;
 };
 
 void RunUnit(const keel_call* call, const Strips& m, int64_t unit, float* work) {
@@ -130,7 +164,7 @@ keel_rc RunStrips(const keel_call* call) {
   ParallelFor(call, m.Units(), work / m.Units() / 16, [&](int64_t begin, int64_t end) {
     const Bytes work = Allocate(static_cast<size_t>(m.Work()) * sizeof(float));
     auto* numbers = reinterpret_cast<float*>(work.get());
-    std::fill_n(numbers + m.ring * m.RowSize(), m.CellRows() * m.pitch, 0.0F);
+    std::fill_n(numbers + m.ring * m.RowSize(), m.Zeros(), 0.0F);
     for (int64_t u = begin; u < end; u++) RunUnit(call, m, u, numbers);
   });
   return Done(call);
@@ -144,7 +178,7 @@ void Cut(Strips* m) {
     return std::min((kWindow - 1 + 2 * group - 1) / group * group, std::max(height, kWindow));
   };
   double best = 0;
-  for (int64_t group = 1; group <= height && m->places.empty(); group++) {
+  for (int64_t group = 1; group <= height && !m->plain; group++) {
     const int64_t pixels = group * width, blocks = (pixels + m->loops.block - 1) / m->loops.block;
     const double filled = static_cast<double>(pixels) / static_cast<double>(blocks * m->loops.block);
     if (group > 1 && (ring_of(group) * m->RowSize() > kRing || filled <= best)) continue;
@@ -159,13 +193,12 @@ void Cut(Strips* m) {
   m->strips = std::clamp<int64_t>(strips, 1, std::max<int64_t>(m->second.s.w.out[0] / kLeastStrip, 1));
 }
 
-void PlaceCells(Strips* m) {
-  const Conv& s = m->first.s;
-  m->pitch = std::max((s.w.out[1] - 1) * s.w.stride[1] + s.w.Reach(1), s.w.lo[1]);
-  for (int64_t k = 0; k < s.w.window[0]; k++)  // as PackImagePanels orders numbers
-    for (int64_t i = 0; i < s.w.window[1]; i++)
-      for (int64_t c = 0; c < s.c; c++)
-        m->places.push_back((c * s.w.window[0] + k) * m->pitch + i * s.w.dil[1]);
+void FindInside(Strips* m) {
+  const Window& w = m->first.s.w;
+  int64_t first, stop;
+  w.Range(1, 0, &m->inside, &stop);
+  w.Range(1, w.window[1] - 1, &first, &m->inside_stop);
+  m->inside_stop = std::max(m->inside, m->inside_stop);
 }
 
 }  // namespace
@@ -202,7 +235,7 @@ void PackStripWindows(const Conv& second, const float* w, float* to) {
 void KeepStrips(StripConv first, StripConv second, keel_launch* launch) {
   Strips m = {std::move(first), std::move(second)};
   for (ConvEnd* end : {&m.first.end, &m.second.end}) end->bias.resize(static_cast<size_t>(m.first.s.o));
-  if (ReadsPlain(m.first.s)) PlaceCells(&m);
+  if (m.plain) FindInside(&m);
   Cut(&m);
   Keep(launch, std::move(m), Guard<RunStrips>);
 }
