@@ -1,6 +1,7 @@
 // own_conv.cc: convolutions by the plugin's own code on images with channels last: the common part of
 // winograd.cc and conv/images.h, and where the latter is taken.
 #include "plugins/cpu/conv/images.h"
+#include "plugins/cpu/conv/narrow.h"
 #include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/regions/ops.h"
@@ -76,9 +77,11 @@ void EmitOwnConv(Builder& b, const BodyNode& node, const Recipe& r, const Attrib
 
 bool EmitImages(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s) {
   std::optional<OwnConv> own = ReadOwnConv(r, a);
-  if (!own || b.Value(node.in[1]).data == nullptr || !IsWorthwhile(s)) return false;
+  const bool narrow = IsNarrow(s);
+  if (!own || b.Value(node.in[1]).data == nullptr || !(narrow || IsWorthwhile(s))) return false;
   auto launch = std::make_unique<OwnLaunch>();
-  KeepImages(s, PanelsOf(b, node, r, s, MatmulLoops(KEEL_F32)->panel), std::move(own->end), &launch->launch);
+  const float* panels = PanelsOf(b, node, r, s, narrow ? NarrowPanel() : MatmulLoops(KEEL_F32)->panel);
+  (narrow ? KeepNarrow : KeepImages)(s, panels, std::move(own->end), &launch->launch);
   EmitOwnConv(b, node, r, a, s, own->added, std::move(launch));
   return true;
 }
