@@ -13,7 +13,7 @@ struct DepthwiseShape {
 
   int64_t Work() const { return padded_height * pitch + 64; }  // numbers
 };
-// work: zeros, or work of an earlier image.
+// work: zeros, or work of an earlier image of the same shape.
 using DepthwiseLoop = void (*)(const DepthwiseShape& s, const float* x, const float* window, float shift,
                                float* work, float* y);
 struct DepthwiseLoops {

@@ -10,7 +10,7 @@ namespace keel_cpu {
 // NarrowPanel() channels (conv/images.h).
 bool IsNarrow(const Conv& s);
 int64_t NarrowPanel();
-// Operands and `panels` as those of KeepImages.
+// Operands and `panels`: see KeepImages.
 void KeepNarrow(const Conv& s, const float* panels, ConvEnd end, keel_launch* launch);
 
 }  // namespace keel_cpu

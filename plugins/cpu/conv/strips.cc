@@ -22,16 +22,15 @@ constexpr int64_t kRing = 6 << 10;   // numbers of the ring, at most, unless thr
 constexpr int64_t kPerThread = 3;    // units, at least
 constexpr int64_t kLeastStrip = 4;   // rows; the next strip computes two of the rows between once more
 constexpr int64_t kMostDepth = 192;  // so that a panel and the ring fit the first-level cache
-constexpr int64_t kFewChannels =
-    4;  // of a plain image; a row of pixels has a place in memory for each number
+constexpr int64_t kFewChannels = 4;  // of a plain image; each has rows of its own in memory
 
 struct Strips {
   StripConv first, second;
   StripLoops loops = *StripLoopsHere();
   int64_t group = 1, ring = kWindow;    // rows
   int64_t strips = 1;                   // of an image
-  bool plain = ReadsPlain(first.s);     // the image that `first` sees
-  int64_t inside = 0, inside_stop = 0;  // pixels of a row whose windows are within a plain image's rows
+  bool plain = ReadsPlain(first.s);     // the layout of the image that `first` sees
+  int64_t inside = 0, inside_stop = 0;  // pixels whose windows are within the rows of a plain image
 
   int64_t Panels() const { return first.s.o / kStripLanes; }
   int64_t Depth() const { return first.s.c * first.s.w.Cells(first.s.w.window); }
@@ -45,10 +44,11 @@ StripEnd EndOf(const StripConv& conv, int64_t panel) {
   return {conv.end.bias.data() + panel * kStripLanes, conv.end.low, conv.end.high};
 }
 
-// Cells of a plain image that a row of windows sees, in the order of a panel's numbers.
+// The cells of a plain image that a row of windows sees, in place, in the order of PackImagePanels. Only
+// pixels whose windows exceed a row are copied.
 class SeenCells {
  public:
-  // zeros: a row for those outside the image.
+  // zeros: in place of rows outside the image.
   SeenCells(const Conv& s, const float* x, int64_t row, const float* zeros) : w_(s.w), channels_(s.c) {
     for (int64_t k = 0; k < w_.window[0]; k++) {
       const int64_t at = w_.At(0, row, k);
@@ -193,6 +193,7 @@ void Cut(Strips* m) {
   m->strips = std::clamp<int64_t>(strips, 1, std::max<int64_t>(m->second.s.w.out[0] / kLeastStrip, 1));
 }
 
+// The first window column decides where `inside` begins, the last one where it ends.
 void FindInside(Strips* m) {
   const Window& w = m->first.s.w;
   int64_t first, stop;
