@@ -184,8 +184,15 @@ def reductions():
     case("reduce", "argmax 128x50257", "ArgMax", [normal(128, 50257)], lambda t, x: t.argmax(x, -1), axis=-1, keepdims=0)
     case("reduce", "cumsum 1000x1000", "CumSum", [normal(1000, 1000)], lambda t, x, a: t.cumsum(x, 1),
          [values(np.array(1, np.int64))])
-    case("reduce", "topk 5 of 128x1000", "TopK", [normal(128, 1000)], lambda t, x, k: t.topk(x, 5)[0],
-         [values(np.array([5], np.int64))])
+
+
+def orders():
+    def top(rows, n, k, function, name="topk {k} of"):
+        case("sort", f"{name.format(k=k)} {text(rows, n)}", "TopK", [normal(rows, n)], function, [values(np.array([k], np.int64))])
+    for rows, n, k in ((128, 1000, 5), (4096, 8, 2), (4096, 256, 32), (16, 50257, 50)):
+        top(rows, n, k, lambda t, x, _, k=k: t.topk(x, k)[0])
+    for rows, n in ((100_000, 10), (1000, 1000), (1, 1_000_000)):
+        top(rows, n, n, lambda t, x, _: t.sort(x, -1, descending=True)[0], "all of")
 
 
 def moves():
@@ -229,5 +236,5 @@ def attentions():
                  is_causal=causal)
 
 
-for family in (matmuls, convs, norms, units, binaries, reductions, moves, pools, attentions):
+for family in (matmuls, convs, norms, units, binaries, reductions, orders, moves, pools, attentions):
     family()
