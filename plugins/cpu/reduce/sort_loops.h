@@ -1,4 +1,4 @@
-// sort_loops.h: sorts words: i64 numbers in which a caller has put a key above a place, so that all differ.
+// sort_loops.h: sorts words: i64 numbers with a key above a place, so that all differ.
 #pragma once
 
 #include <cstdint>
