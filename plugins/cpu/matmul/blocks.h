@@ -40,6 +40,18 @@ const BlockKernel& BlockLoops(int64_t bits);
 const BlockKernel& RoundedLoops(int64_t bits);
 inline constexpr int64_t kLeastBlock = 4;
 
+// Fetches weights of the tile after next, or their scales, from memory. `next`: as far into the next tile as
+// the caller is into its own, so that the fetches of all rows follow each other in memory: hardware
+// prefetchers join in, which do not with a row each (Zen 4: 24 GB/s, and 13). Into L2: two tiles of long rows
+// would displace each other and x from L1 (rows of 5504 bytes: 14 GB/s).
+template <int64_t kBytes>
+[[gnu::always_inline]] inline void FetchAhead(const void* next) {
+  constexpr int64_t kLine = 64, kFarther = 8 << 10;  // bytes; a short tile is multiplied before memory answers
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < kBytes; i += kLine)
+    __builtin_prefetch(static_cast<const char*>(next) + kFarther + i, 0, 2);
+}
+
 // The place of the kernels for so many bits in a table.
 constexpr int64_t PlaceOf(int64_t bits) { return bits == 2 ? 0 : bits == 4 ? 1 : 2; }
 
