@@ -69,12 +69,13 @@ def test_products(size, bits, zero, constants, rounded):
 
 @pytest.mark.parametrize("width", [4, 8, 16, 32, 64, 128, 256])
 @pytest.mark.parametrize("k", [1, 2000, 4096])
-def test_rounded_products_of_blocks_of_each_size(k, width):
+@pytest.mark.parametrize("rounded", [False, True])
+def test_products_of_blocks_of_each_size(rounded, k, width):
     for bits in (2, 4, 8):
         for m in (1, 2, 5):
             inputs = case((m, k), 9, 0, width, bits, m == 2)
-            got, impls = product(inputs, bits, rounded=True)
-            assert is_right(got, inputs, bits, True) and "weights unpacked in loops, x rounded" in impls, (bits, m)
+            got, impls = product(inputs, bits, rounded=rounded)
+            assert is_right(got, inputs, bits, rounded) and "weights unpacked in loops" + ", x rounded" * rounded in impls, (bits, m)
 
 
 def test_rounding_to_even_and_blocks_of_zeros():

@@ -40,16 +40,17 @@ const BlockKernel& BlockLoops(int64_t bits);
 const BlockKernel& RoundedLoops(int64_t bits);
 inline constexpr int64_t kLeastBlock = 4;
 
-// Fetches weights of the tile after next, or their scales, from memory. `next`: as far into the next tile as
-// the caller is into its own, so that the fetches of all rows follow each other in memory: hardware
-// prefetchers join in, which do not with a row each (Zen 4: 24 GB/s, and 13). Into L2: two tiles of long rows
-// would displace each other and x from L1 (rows of 5504 bytes: 14 GB/s).
-template <int64_t kBytes>
-[[gnu::always_inline]] inline void FetchAhead(const void* next) {
-  constexpr int64_t kLine = 64, kFarther = 8 << 10;  // bytes; a short tile is multiplied before memory answers
+// Prefetches into L2 what follows the next tile of weights, or of their scales, by kFarther: a short tile is
+// multiplied before memory answers. `next`: as far into the next tile as the caller is in its own, so that
+// the prefetches of all rows are one run of memory, which hardware prefetchers extend; with a run for each
+// row they do not (Zen 4: 24 and 13 GB/s). In L1 two tiles of long rows would evict each other and x (rows of
+// 5504 bytes: 14 GB/s).
+[[gnu::always_inline]] inline void FetchAhead(const void* next, int64_t bytes = 1) {
+  constexpr int64_t kLine = 64, kFarther = 8 << 10;
+  constexpr int kIntoL2 = 2;
 #pragma GCC unroll 4
-  for (int64_t i = 0; i < kBytes; i += kLine)
-    __builtin_prefetch(static_cast<const char*>(next) + kFarther + i, 0, 2);
+  for (int64_t i = 0; i < bytes; i += kLine)
+    __builtin_prefetch(static_cast<const char*>(next) + kFarther + i, 0, kIntoL2);
 }
 
 // The place of the kernels for so many bits in a table.

@@ -2,7 +2,8 @@
 #include "plugins/cpu/matmul/blocks.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cstring>
+#include <utility>
 
 #include "plugins/cpu/simd/simd.h"
 
