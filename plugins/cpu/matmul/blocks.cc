@@ -55,8 +55,15 @@ keel_rc RunBlocks(const keel_call* call) {
   return Done(call);
 }
 
+bool FillsLanes(const Node& node) {
+  const int64_t block = node.In(1).shape[2];
+  return block >= kLeastBlock && (block & (block - 1)) == 0;
+}
 const BlockKernel& KernelOf(const Node& node) {
-  return (node.Flag("rounded") ? RoundedLoops : BlockLoops)(node.Int("bits"));
+  const int64_t bits = node.Int("bits");
+  if (node.Flag("rounded")) return RoundedLoops(bits);
+  const BlockKernel* lanes = FillsLanes(node) ? LaneLoops(bits) : nullptr;
+  return lanes != nullptr ? *lanes : BlockLoops(bits);
 }
 
 keel_rc PrepareBlocks(const Node& node, keel_launch* launch) {
@@ -76,10 +83,7 @@ bool IsFew(const Node& node) {
          Product(x.shape, x.ndim - 1) <= KernelOf(node).most_rows;
 }
 bool Matches(const Node& node) { return !node.Flag("rounded") && IsFew(node); }
-bool MatchesRounded(const Node& node) {
-  const int64_t block = node.In(1).shape[2];
-  return node.Flag("rounded") && IsFew(node) && block >= kLeastBlock && (block & (block - 1)) == 0;
-}
+bool MatchesRounded(const Node& node) { return node.Flag("rounded") && IsFew(node) && FillsLanes(node); }
 
 constexpr keel_impl kImpls[] = {
     Impl("matmul_blocks", "weights unpacked in loops", Prepare<PrepareBlocks>, 0, "T=f32", 0, Match<Matches>),

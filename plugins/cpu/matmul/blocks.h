@@ -36,15 +36,17 @@ inline constexpr int64_t kFewRows = 16;  // at 4096 x 4096 and one thread, both 
 
 // The kernels for 2, 4 and 8 bits.
 const BlockKernel& BlockLoops(int64_t bits);
-// With x rounded to 8 bits, for blocks of kLeastBlock bytes or a larger power of 2.
+// For blocks of kLeastBlock bytes or a larger power of 2: null if BlockLoops is faster; and with x rounded to
+// 8 bits.
+const BlockKernel* LaneLoops(int64_t bits);
 const BlockKernel& RoundedLoops(int64_t bits);
 inline constexpr int64_t kLeastBlock = 4;
 
-// Prefetches into L2 what follows the next tile of weights, or of their scales, by kFarther: a short tile is
-// multiplied before memory answers. `next`: as far into the next tile as the caller is in its own, so that
-// the prefetches of all rows are one run of memory, which hardware prefetchers extend; with a run for each
-// row they do not (Zen 4: 24 and 13 GB/s). In L1 two tiles of long rows would evict each other and x (rows of
-// 5504 bytes: 14 GB/s).
+// Prefetches weights, or their scales, of kFarther behind `next` into L2. `next`: as far into the next tile
+// as the caller is in its own, so that the prefetches of all rows are one run of memory, which hardware
+// prefetchers extend; with a run for each row they do not (Zen 4: 24 and 13 GB/s). kFarther: a short tile is
+// multiplied before memory answers. In L1 two tiles of long rows would evict each other and x (rows of 5504
+// bytes: 14 GB/s).
 [[gnu::always_inline]] inline void FetchAhead(const void* next, int64_t bytes = 1) {
   constexpr int64_t kLine = 64, kFarther = 8 << 10;
   constexpr int kIntoL2 = 2;
