@@ -31,6 +31,14 @@ def test_one_op_alone(n, threads):
     np.testing.assert_array_equal(context.apply("cpu", "less", *(np.resize(v, 4 * n) for v in (a, b))), np.resize(a, 4 * n) < np.resize(b, 4 * n))
 
 
+@pytest.mark.parametrize("op", ["exp", "tanh", "sigmoid", "erf", "silu", "gelu", "log"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_functions_have_the_bits_of_short_rows(op, threads):
+    context, x = keel_abi.Context(threads=threads), np.linspace(-9, 9, LENGTHS[2], dtype=np.float32)
+    rows = [np.array(context.apply("cpu", op, part)) for part in np.array_split(x, 7)]
+    np.testing.assert_array_equal(context.apply("cpu", op, x), np.concatenate(rows))
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.int16, np.int64])
 def test_sizes_of_elements(dtype):
     n = (13 << 20) // np.dtype(dtype).itemsize + 5

@@ -9,6 +9,20 @@
 namespace keel_cpu {
 namespace {
 
+// n elements past the caches.
+void Stream(const UnaryOp& op, const char* x, char* y, int64_t n) {
+  if (op.stream != nullptr && BeforeLine(y) % op.size_out == 0) {
+    const int64_t before = std::min(n, BeforeLine(y) / op.size_out);
+    op.loop(x, y, before);
+    op.stream(x + before * op.size_in, y + before * op.size_out, n - before);
+    return StreamFence();
+  }
+  EachTile(y, op.size_out, n, [&](int64_t begin, int64_t end, char* to) {
+    FetchAhead(x + begin * op.size_in, (end - begin) * op.size_in);
+    op.loop(x + begin * op.size_in, to, end - begin);
+  });
+}
+
 keel_rc RunUnary(const keel_call* call) {
   const UnaryOp& op = State<UnaryOp>(call);
   const char* x = In<char>(call, 0);
@@ -17,11 +31,10 @@ keel_rc RunUnary(const keel_call* call) {
   ParallelFor(call, call->count, op.cost, [&](int64_t first, int64_t last) {
     const char* from = x + first * op.size_in;
     char* out = y + first * op.size_out;
-    if (!streams) return op.loop(from, out, last - first);
-    EachTile(out, op.size_out, last - first, [&](int64_t begin, int64_t end, char* to) {
-      FetchAhead(from + begin * op.size_in, (end - begin) * op.size_in);
-      op.loop(from + begin * op.size_in, to, end - begin);
-    });
+    if (streams)
+      Stream(op, from, out, last - first);
+    else
+      op.loop(from, out, last - first);
   });
   return Done(call);
 }

@@ -15,6 +15,7 @@ struct UnaryOp {
   uint8_t size_in, size_out;  // bytes per element
   uint16_t cost;              // per element, see parallel/parallel.h
   UnaryLoop loop;
+  UnaryLoop stream;  // the same, but stores past the caches; y begins a cache line. Null: none
 };
 struct UnaryTable {
   const UnaryOp* ops;

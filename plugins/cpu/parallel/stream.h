@@ -1,5 +1,6 @@
 // stream.h: results larger than the caches. A store to memory reads the line first; storing past the caches
-// saves that read. Loops compute a tile that stays in L1, and the tile is copied. Read EachTile first.
+// saves that read. Loops that cannot do so compute a tile that stays in L1, and the tile is copied. Read
+// EachTile first.
 #pragma once
 
 #include <algorithm>
@@ -52,13 +53,16 @@ inline void FetchAhead(const char* from, int64_t bytes) {
   for (int64_t i = 2 * bytes; i < 3 * bytes; i += kLine) __builtin_prefetch(from + i);
 }
 
+// Bytes up to the next cache line.
+inline int64_t BeforeLine(const char* to) {
+  return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % kLine);
+}
 // Calls f(begin, end, to) over [0, n); f writes these elements of `size` bytes to `to`, a tile. Tiles begin
 // at cache lines of `out`.
 template <class F>
 void EachTile(char* out, int64_t size, int64_t n, F&& f) {
   alignas(kLine) char tile[kStreamTile];
-  const auto ahead = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(out) % kLine);
-  int64_t end = std::min(n, ahead / size);
+  int64_t end = std::min(n, BeforeLine(out) / size);
   if (end > 0) f(int64_t{0}, end, out);
   for (int64_t begin = end; begin < n; begin = end) {
     end = std::min(n, begin + kStreamTile / size);
