@@ -67,6 +67,10 @@ close(context.apply("cpu", "matmul", a.astype("f8"), b.astype("f8")), a.astype(n
 for kind in ("i4", "u8"):
     a, b = (rng.integers(0, 1 << 30, dims).astype(kind) for dims in ((210, 2100), (2100, 40)))
     np.testing.assert_array_equal(context.apply("cpu", "matmul", a, b), (a.astype("u8") @ b.astype("u8")).astype(kind))
+for left, right in (((300, 2048), (2048, 270)), ((4, 210, 1024), (4, 1024, 270))):  # rows 8 and 4 KiB apart; these sums are exact
+    a, b = (rng.integers(-9, 9, dims).astype(np.float32) for dims in (left, right))
+    for each in contexts:
+        np.testing.assert_array_equal(each.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b)
 a, b = draw(6, 5, 90, 70), draw(5, 70, 110)
 close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 70)
 for kind in ("i4", "u4", "i8", "f4", "f8"):

@@ -2,10 +2,13 @@
 #include "plugins/cpu/matmul/matmul.h"
 
 #include <atomic>
+#include <optional>
+#include <utility>
 
 #include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/matmul/small.h"
+#include "plugins/cpu/matmul/spaced_rows.h"
 #include "plugins/cpu/onednn/onednn.h"
 #include "plugins/cpu/regions/body.h"
 #include "plugins/cpu/simd/simd.h"
@@ -51,6 +54,7 @@ namespace {
 // with many rows only panels of a small one are, and panels of f32: the first block of rows copies them.
 constexpr int64_t kFewRows = 32, kFewRowsOfSmall = 64;
 constexpr int64_t kRowsOfCopy = 12;     // blocks have at most so many; a copy is for the next ones
+constexpr int64_t kSpacedPanels = 8;    // repay the copy of rows to another distance
 constexpr int64_t kStreamedRows = 8;    // by at most so many, b is read row by row
 constexpr int64_t kPairDotDepth = 192;  // MatmulShape::IsDots, beside the faster panels of pairs
 constexpr int64_t kSmall = 1 << 20;     // bytes
@@ -166,8 +170,18 @@ keel_rc RunInPlace(const keel_call* call, const OwnMatmul& w, const char* a) {
   return Done(call);
 }
 
-// Rows that go through a panel while they are in the second-level cache; common ones have 512 KiB and more.
-int64_t RowsOfBlock() { return SecondLevelCache() >= 2 << 20 ? 192 : 96; }
+// Rows that go through all panels, a part of k at a time, while they are in the second-level cache beside two
+// panels; common ones have 512 KiB and more. The fewer such blocks, the less often the panels are read.
+int64_t RowsOfBlock() {
+  const int64_t cache = SecondLevelCache();
+  return cache >= 2 << 20 ? 192 : cache >= 1 << 20 ? 132 : 96;
+}
+
+// What a thread copies of a part.
+struct Copies {
+  Bytes panel;
+  std::optional<SpacedRows> rows;
+};
 
 // The products of [first, first + depth) of all sums. Each block of rows goes through all panels.
 struct Part {
@@ -197,27 +211,39 @@ struct Part {
     if (p + 1 < w.Panels()) return {b, op.panel, {b + w.PanelBytes(), depth * op.panel * op.packed_size}};
     return {b, op.panel, {next_rows, next_rows == nullptr ? 0 : rows * row * op.left_size}};
   }
-  void Multiply(int64_t batch, int64_t block, int64_t p, char* copy) const {
+  // Rows of a from `left` on.
+  Matrix RowsFrom(const char* left, int64_t count, Copies& copies) const {
+    const int64_t size = w.op->left_size;
+    if (!copies.rows) return {left, row, column};
+    return {copies.rows->Of(left, count, row * size), copies.rows->Step() / size, 1};
+  }
+  void Multiply(int64_t batch, int64_t block, int64_t p, Copies& copies) const {
     const MatmulShape& s = w.s;
-    const int64_t top = block * rows, step = rows * row * w.op->left_size;
+    const int64_t top = block * rows, step = rows * row * w.op->left_size, count = std::min(rows, s.m - top);
     s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
       const char* left = a + (at[0] + top * row + first * column) * w.op->left_size;
       const int64_t matrix = s.k * s.n == 0 ? 0 : at[1] / (s.k * s.n);
       const bool more = !s.ta && block + 1 < blocks && depth == s.k;
-      w.op->multiply({left, row, column}, PanelOf(matrix, p, more ? left + step : nullptr, copy),
-                     std::min(rows, s.m - top), s.n, depth, p, first > 0,
-                     Out<char>(call, 0) + (batch * s.m + top) * s.n * w.op->size);
+      w.op->multiply(RowsFrom(left, count, copies),
+                     PanelOf(matrix, p, more ? left + step : nullptr, copies.panel.get()), count, s.n, depth,
+                     p, first > 0, Out<char>(call, 0) + (batch * s.m + top) * s.n * w.op->size);
     });
   }
-  Bytes CopyOfPanel() const {
-    return w.copies ? Allocate(static_cast<size_t>(depth * w.op->panel * w.op->packed_size)) : nullptr;
+  // For so many panels by rows.
+  Copies CopiesFor(int64_t products) const {
+    Copies copies;
+    if (w.copies) copies.panel = Allocate(static_cast<size_t>(depth * w.op->panel * w.op->packed_size));
+    const int64_t size = w.op->left_size, block = SimdLevel() == 2 ? kRowsOfCopy : kRowsOfCopy / 2;
+    if (products >= kSpacedPanels && column == 1 && SpacedRows::AreNeeded(std::min(block, w.s.m), row * size))
+      copies.rows.emplace(std::min(rows, w.s.m), depth * size);
+    return copies;
   }
   void Run() const {
     const int64_t panels = w.Panels(), cost = std::min(w.s.m, rows) * depth * w.op->panel / 16;
     ParallelFor(call, w.s.Batches() * blocks * panels, cost, [&](int64_t begin, int64_t end) {
-      const Bytes copy = CopyOfPanel();
+      Copies copies = CopiesFor(std::min(panels, end - begin));
       for (int64_t u = begin; u < end; u++)
-        Multiply(u / panels / blocks, u / panels % blocks, u % panels, copy.get());
+        Multiply(u / panels / blocks, u / panels % blocks, u % panels, copies);
     });
   }
 };
@@ -233,9 +259,9 @@ keel_rc RunEach(const keel_call* call, const OwnMatmul& w, const char* a, char* 
         if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), batch * panels + p, place + p * bytes);
       for (int64_t first = 0; first == 0 || first < s.k; first += w.op->part) {
         const Part part = {call, w, a, place, first, std::min(w.op->part, s.k - first), batch};
-        const Bytes copy = part.CopyOfPanel();
+        Copies copies = part.CopiesFor(panels);
         for (int64_t u = 0; u < part.blocks * panels && !Cancelled(call); u++)
-          part.Multiply(batch, u / panels, u % panels, copy.get());
+          part.Multiply(batch, u / panels, u % panels, copies);
       }
     }
   });
