@@ -170,14 +170,14 @@ keel_rc RunInPlace(const keel_call* call, const OwnMatmul& w, const char* a) {
   return Done(call);
 }
 
-// Rows that go through all panels, a part of k at a time, while they are in the second-level cache beside two
+// Rows that go through all panels, a part of k at a time, while the second-level cache holds them and two
 // panels; common ones have 512 KiB and more. The fewer such blocks, the less often the panels are read.
 int64_t RowsOfBlock() {
   const int64_t cache = SecondLevelCache();
   return cache >= 2 << 20 ? 192 : cache >= 1 << 20 ? 132 : 96;
 }
 
-// What a thread copies of a part.
+// The memory of a thread for copies in a part.
 struct Copies {
   Bytes panel;
   std::optional<SpacedRows> rows;

@@ -26,7 +26,7 @@ class SpacedRows {
   }
   SpacedRows(int64_t rows, int64_t bytes)
       : bytes_(bytes), step_(bytes + kLine), copy_(Allocate(static_cast<size_t>(rows * step_))) {}
-  // The copy of rows `step` bytes apart, made anew if they are others than those of the call before.
+  // The copy of rows `step` bytes apart. Rows from another place than in the last call replace it.
   const char* Of(const char* from, int64_t rows, int64_t step) {
     if (from != std::exchange(from_, from))
       for (int64_t i = 0; i < rows; i++) Copy(from + i * step, step, copy_.get() + i * step_);
