@@ -33,11 +33,12 @@ constexpr Measured kMeasured[] = {
 };
 
 // The own loops are chosen up to so many percent of oneDNN's time. A region also computes the ops after a
-// product, so they must win by more than that saves: nothing for a few rows, and less than 2 % on an EPYC
-// with AVX-512 (GPT-2, BERT-base, an MLP of 60,000 rows).
-int Wins(int64_t m) {
-  static const int many = ThisChip() == Chip::kAmd && UsedIsa() >= Isa::kAvx512 ? 98 : 95;
-  return m <= 8 ? 100 : many;
+// product, so they must win by more than that saves: nothing for a few rows, and the less the longer the sums
+// are. On an EPYC with AVX-512 it is below 2 % for k of 768 (GPT-2, BERT-base, an MLP of 60,000 rows).
+int Wins(int64_t m, int64_t k) {
+  constexpr int64_t kLong = 512;
+  static const bool is_measured = ThisChip() == Chip::kAmd && UsedIsa() >= Isa::kAvx512;
+  return m <= 8 ? 100 : is_measured && k >= kLong ? 98 : 95;
 }
 
 // Up to here the own loops win on all classes: a call of oneDNN alone costs some 300 ns.
@@ -61,7 +62,7 @@ const std::vector<Measured>& Table() {
 
 ProductReason ReasonOf(const Measured& line, bool constant) {
   const int percent = constant ? line.constant : line.varying;
-  const bool onednn = percent > Wins(line.m);
+  const bool onednn = percent > Wins(line.m, line.k);
   std::string name = (onednn ? "oneDNN: own loops take " : "own loops: ") + std::to_string(percent) +
                      (onednn ? " % of its time at " : " % of oneDNN's time at ");
   name += std::to_string(line.m) + "x" + std::to_string(line.k) + "x" + std::to_string(line.n) +
@@ -120,7 +121,7 @@ size_t ReasonFor(const MatmulShape& s, bool constant) {
   if (!Forced().empty()) return Forced() == "onednn" ? kForcedOneDnn : kForcedOwn;
   if (!constant && s.IsDots()) return kDots;
   if (const std::optional<Timing> tuned = Tuned(s, constant))
-    return 100 * tuned->own > Wins(s.m) * tuned->onednn ? kTunedOneDnn : kTunedOwn;
+    return 100 * tuned->own > Wins(s.m, s.k) * tuned->onednn ? kTunedOneDnn : kTunedOwn;
   return kTable + 2 * Nearest(s) + (constant ? 1 : 0);
 }
 
