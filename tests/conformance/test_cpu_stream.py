@@ -39,6 +39,18 @@ def test_functions_have_the_bits_of_short_rows(op, threads):
     np.testing.assert_array_equal(context.apply("cpu", op, x), np.concatenate(rows))
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_batch_norm_has_the_bits_of_single_images(threads):
+    context, rng = keel_abi.Context(threads=threads), np.random.default_rng(3)
+    x = rng.standard_normal((5, 3, 419, 523)).astype(np.float32)
+    scale, shift, mean, variance = (rng.uniform(0.5, 2, 3).astype(np.float32) for _ in range(4))
+    y = np.array(context.apply("cpu", "batch_norm", x, scale, shift, mean, variance))
+    for image, want in zip(x, y):
+        np.testing.assert_array_equal(context.apply("cpu", "batch_norm", image[None], scale, shift, mean, variance), want[None])
+    each = [v.reshape(3, 1, 1) for v in (scale, shift, mean, variance)]
+    np.testing.assert_allclose(y, each[0] * (x - each[2]) / np.sqrt(each[3] + 1e-5) + each[1], rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.int16, np.int64])
 def test_sizes_of_elements(dtype):
     n = (13 << 20) // np.dtype(dtype).itemsize + 5

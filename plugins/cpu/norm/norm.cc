@@ -5,6 +5,7 @@
 
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/parallel/parallel.h"
+#include "plugins/cpu/parallel/stream.h"
 
 namespace keel_cpu {
 namespace {
@@ -81,9 +82,13 @@ keel_rc RunBatchNorm(const keel_call* call) {
   for (int i = 0; i < 4; i++) channels[i] = In<char>(call, i + 1);
   const char* x = In<char>(call, 0);
   char* y = Out<char>(call, 0);
+  const bool streams = Streams(call, 0, call->count * s.op->size);
   ParallelPieces(call, t.shape[0] * c, n, 4, [&](int64_t p, int64_t begin, int64_t end) {
     const int64_t at = p * plane + begin * s.op->size;
-    s.op->batch_norm(x + at, channels, p % c, end - begin, s.eps, y + at);
+    const auto part = [&](int64_t from, int64_t to, char* out) {
+      s.op->batch_norm(x + at + from * s.op->size, channels, p % c, to - from, s.eps, out);
+    };
+    streams ? EachTile(y + at, s.op->size, end - begin, part) : part(0, end - begin, y + at);
   });
   return Done(call);
 }
