@@ -29,6 +29,11 @@ def places(row, largest):
                                                   -numbers[i] if largest else numbers[i], i))
 
 
+def by_rows(x, order, *arguments):
+    rows = [order(row, *arguments) for row in x.reshape(-1, x.shape[-1])]
+    return np.array(rows, np.int64).reshape(x.shape)
+
+
 def upwards(row, descending):
     """The least (or greatest) first, NaN as the largest; equal ones by place."""
     numbers = row.astype(float).tolist() if row.dtype.kind not in "iu" else row.tolist()
@@ -42,7 +47,7 @@ def upwards(row, descending):
 def test_top_k_is_a_stable_sort(context, device, dtype, largest):
     for shape in SHAPES:
         x = drawn(dtype, shape)
-        whole = np.array([places(row, largest) for row in x.reshape(-1, shape[-1])], np.int64).reshape(shape)
+        whole = by_rows(x, places, largest)
         for k in (k for k in (0, 1, 7, 16, 17, 1000, shape[-1]) if k <= shape[-1]):
             values, at = context.apply(device, "top_k", x, n_out=2, k=k, largest=largest)
             np.testing.assert_array_equal(at, whole[..., :k])
@@ -55,7 +60,7 @@ def test_top_k_is_a_stable_sort(context, device, dtype, largest):
 def test_sort_is_stable_with_nan_as_the_largest(context, device, dtype, descending):
     for shape in SHAPES:
         x = drawn(dtype, shape)
-        want = np.array([upwards(row, descending) for row in x.reshape(-1, shape[-1])], np.int64).reshape(shape)
+        want = by_rows(x, upwards, descending)
         values, at = context.apply(device, "sort", x, n_out=2, descending=descending)
         np.testing.assert_array_equal(at, want)
         assert np.array(values).tobytes() == np.take_along_axis(x, want, -1).tobytes()

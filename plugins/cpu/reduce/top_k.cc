@@ -116,16 +116,14 @@ keel_rc RunTopK(const keel_call* call) {
                 rows = Product(x.shape, x.ndim - 1);
   if (k == 0 || rows == 0) return KEEL_OK;
   constexpr Order kOrder = kMax ? Order::kGreatest : Order::kLeast;
-  if (kGroups<T> && n <= kFewWords)
+  if (k > kFewest || (kGroups<T> && n <= kFewWords))
     SortRows<kOrder, T>(call, rows, n, k);
-  else if (k <= kFewest)
+  else
     ParallelFor(call, rows, n, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; r++)
         Insert<kMax>(call, In<T>(call, 0) + r * n, n, k, Out<T>(call, 0) + r * k,
                      Out<int64_t>(call, 1) + r * k);
     });
-  else
-    SortRows<kOrder, T>(call, rows, n, k);
   return Done(call);
 }
 template <Order kOrder, class T>
@@ -142,34 +140,36 @@ int64_t BytesToSort(int64_t n) {
                          : Sorter<Order::kLeast, T, uint64_t>::Bytes(n);
 }
 
-keel_rc PrepareTopK(const Node& node, keel_launch* launch) {
-  const keel_tensor x = node.In(0), y = node.Out(0);
+// runs: the functions for each direction of T. sorts: whether rows need memory to be sorted in.
+template <class F>
+keel_rc KeepRows(const Node& node, bool sorts, F runs, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
   const int64_t n = x.shape[x.ndim - 1], rows = Product(x.shape, x.ndim - 1);
-  const bool largest = node.Flag("largest");
-  TopK state = {y.shape[y.ndim - 1] > kFewest ? std::min<int64_t>(Budget(), rows) : 0};
+  const TopK state = {sorts ? std::min<int64_t>(Budget(), rows) : 0};
   const auto [run, bytes] = VisitAll(keel_dt_of(&x), [&]<class T>() -> std::pair<Run, int64_t> {
-    return {largest ? Guard<RunTopK<true, T>> : Guard<RunTopK<false, T>>, BytesToSort<T>(n)};
+    return {runs.template operator()<T>(), BytesToSort<T>(n)};
   });
   return Keep(launch, state, run, static_cast<uint64_t>(state.lanes * bytes));
 }
-
+keel_rc PrepareTopK(const Node& node, keel_launch* launch) {
+  const keel_tensor y = node.Out(0);
+  const bool largest = node.Flag("largest");
+  const auto runs = [=]<class T>() { return largest ? Guard<RunTopK<true, T>> : Guard<RunTopK<false, T>>; };
+  return KeepRows(node, y.shape[y.ndim - 1] > kFewest, runs, launch);
+}
 keel_rc PrepareSort(const Node& node, keel_launch* launch) {
-  const keel_tensor x = node.In(0);
-  const int64_t n = x.shape[x.ndim - 1], rows = Product(x.shape, x.ndim - 1);
   const bool descending = node.Flag("descending");
-  TopK state = {std::min<int64_t>(Budget(), rows)};
-  const auto [run, bytes] = VisitAll(keel_dt_of(&x), [&]<class T>() -> std::pair<Run, int64_t> {
-    return {descending ? Guard<RunSort<Order::kGreatest, T>> : Guard<RunSort<Order::kUpwards, T>>,
-            BytesToSort<T>(n)};
-  });
-  return Keep(launch, state, run, static_cast<uint64_t>(state.lanes * bytes));
+  const auto runs = [=]<class T>() {
+    return descending ? Guard<RunSort<Order::kGreatest, T>> : Guard<RunSort<Order::kUpwards, T>>;
+  };
+  return KeepRows(node, true, runs, launch);
 }
 bool AlongRows(const Node& node) {  // others run as the body: transposed
   return node.In(0).ndim > 0 && node.Int("axis") == node.In(0).ndim - 1;
 }
 
 constexpr keel_impl kImpls[] = {
-    Impl("top_k", "insertion or radix sort", Prepare<PrepareTopK>),
+    Impl("top_k", "insertion, merge or radix sort", Prepare<PrepareTopK>),
     Impl("sort", "merge or radix sort", Prepare<PrepareSort>, 0, nullptr, 0, Match<AlongRows>),
 };
 
