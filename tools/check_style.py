@@ -25,6 +25,7 @@ FORBIDDEN = [
      "the host of a package registry"),
     (re.compile(r"\b(TO[D]O|FIX[M]E|X[X]X)\b"), "something left undone"),
 ]
+TWO_CONDITIONS = re.compile(r"(?:#pragma GCC unroll[^\n]*|KEEL_IVDEP)\n\s*for \([^;]*;[^;]*(?:&&|\|\|)")
 BINARY = (".keel", ".npz", ".npy", ".onnx", ".png", ".gz", ".xz", ".bin", ".pb")
 
 
@@ -97,6 +98,10 @@ def faults_of(name, text):
     if name.startswith(("kernel/", "plugins/")):  # loadable by setuid programs
         for match in re.finditer(r"(?<!secure_)\bgetenv\s*\(", without_text(text) if name.endswith(C_LIKE) else ""):
             yield f"{name}:{text.count(chr(10), 0, match.start()) + 1}: getenv where secure_getenv is meant"
+    if name.endswith(C_LIKE):
+        for match in TWO_CONDITIONS.finditer(text):
+            yield (f"{name}:{text.count(chr(10), 0, match.end()) + 1}: a loop with a pragma and two conditions: GCC refuses it "
+                   "without optimisation (preset asan); return or break in its body")
     if len(lines) > MAX_FILE:
         yield f"{name}: {len(lines)} lines; at most {MAX_FILE}: split it"
     head = [line.strip() for line in lines[:3] if not line.startswith("#!")]
