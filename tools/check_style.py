@@ -1,5 +1,5 @@
 """Checks the style rules that a script can check: length of files and functions, cycles between units, a comment on top
-of each file, no unfinished work, no path of one machine and no package registry in the text.
+of each file, no unfinished work, no path of one machine and no package registry in the text, no loop that GCC refuses without optimisation.
 
 Usage: check_style.py    exit 1 and one line for each fault; the last lines are the figures and their limits
 """

@@ -22,23 +22,25 @@ def drawn(dtype, shape):
     return x
 
 
+def ordered(row, downwards, nan_first):
+    numbers = row.astype(float).tolist() if row.dtype.kind not in "iu" else row.tolist()
+    return sorted(range(len(row)), key=lambda i: ((numbers[i] == numbers[i]) == nan_first, 0 if numbers[i] != numbers[i] else
+                                                  -numbers[i] if downwards else numbers[i], i))
+
+
 def places(row, largest):
     """NaN first, then the greatest (or least) first; equal ones by place."""
-    numbers = row.astype(float).tolist() if row.dtype.kind not in "iu" else row.tolist()
-    return sorted(range(len(row)), key=lambda i: (numbers[i] == numbers[i], 0 if numbers[i] != numbers[i] else
-                                                  -numbers[i] if largest else numbers[i], i))
+    return ordered(row, largest, True)
+
+
+def upwards(row, descending):
+    """The least (or greatest) first, NaN as the largest; equal ones by place."""
+    return ordered(row, descending, descending)
 
 
 def by_rows(x, order, *arguments):
     rows = [order(row, *arguments) for row in x.reshape(-1, x.shape[-1])]
     return np.array(rows, np.int64).reshape(x.shape)
-
-
-def upwards(row, descending):
-    """The least (or greatest) first, NaN as the largest; equal ones by place."""
-    numbers = row.astype(float).tolist() if row.dtype.kind not in "iu" else row.tolist()
-    missing = [v != v for v in numbers]
-    return sorted(range(len(row)), key=lambda i: (missing[i] != descending, 0 if missing[i] else -numbers[i] if descending else numbers[i], i))
 
 
 @pytest.mark.parametrize("largest", [True, False])

@@ -36,8 +36,6 @@ keel_rc RunNarrow(const keel_call* call) {
 
 }  // namespace
 
-int64_t NarrowPanel() { return kNarrowPanel; }
-
 // Measured on an AMD EPYC (Zen 4), one thread, relative to oneDNN's time: 24 channels 0.65 to 0.75, 16 0.7 in
 // MobileNetV2 and 0.95 with the image in a near cache. Not measured on Intel.
 bool IsNarrow(const Conv& s) {

@@ -7,9 +7,8 @@
 namespace keel_cpu {
 
 // Whether the loops compute it on this class of processor, and fast. The weights are in panels of
-// NarrowPanel() channels (conv/images.h).
+// kNarrowPanel channels (conv/images.h).
 bool IsNarrow(const Conv& s);
-int64_t NarrowPanel();
 // Operands and `panels`: see KeepImages.
 void KeepNarrow(const Conv& s, const float* panels, ConvEnd end, keel_launch* launch);
 

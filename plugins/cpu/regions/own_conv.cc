@@ -2,6 +2,7 @@
 // winograd.cc and conv/images.h, and where the latter is taken.
 #include "plugins/cpu/conv/images.h"
 #include "plugins/cpu/conv/narrow.h"
+#include "plugins/cpu/conv/narrow_loops.h"
 #include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/regions/ops.h"
@@ -80,7 +81,7 @@ bool EmitImages(Builder& b, const BodyNode& node, const Recipe& r, const Attribu
   const bool narrow = IsNarrow(s);
   if (!own || b.Value(node.in[1]).data == nullptr || !(narrow || IsWorthwhile(s))) return false;
   auto launch = std::make_unique<OwnLaunch>();
-  const float* panels = PanelsOf(b, node, r, s, narrow ? NarrowPanel() : MatmulLoops(KEEL_F32)->panel);
+  const float* panels = PanelsOf(b, node, r, s, narrow ? kNarrowPanel : MatmulLoops(KEEL_F32)->panel);
   (narrow ? KeepNarrow : KeepImages)(s, panels, std::move(own->end), &launch->launch);
   EmitOwnConv(b, node, r, a, s, own->added, std::move(launch));
   return true;

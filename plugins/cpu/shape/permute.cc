@@ -40,6 +40,7 @@ void CopyEvery(const T* x, int64_t step, T* y, int64_t n) {
 template <class T>
 void CopyRow(const T* x, int64_t sx, T* y, int64_t sy, int64_t n) {
   if (sx == 1 && sy == 1) {
+    // Rows of so many elements, such as heads of attention, take as long as a call of memmove.
     WithUsual<64, 128>(n, [&](auto count) { std::copy(x, x + count, y); });
   } else if (sx == 0 && sy == 1) {
     FillRow(y, n, *x);
