@@ -89,3 +89,17 @@ def test_placed_graphs_keep_rules():
     run(plan, 3)
     with pytest.raises(KeelError, match="b in 2..4"):
         run(plan, 5)
+
+
+# The last is checked for an op of a body, the others for a composite op, an op and a declared type.
+@pytest.mark.parametrize("node, op", [
+    ("y = matmul_blocks(x, w, s)", "matmul_blocks"), ("y = add(x, s)", "add"), ("y = transpose(x) {perm=[1, 0]} : f32[2, b]", "transpose"),
+    ("y = cond(c, x, s)\n then(u, v) { t = add(u, v) yield t }\n else(p, q) { yield p }", "add")])
+@pytest.mark.parametrize("device", ["reference", "cpu"])
+def test_a_size_that_does_not_fit_names_the_node(node, op, device):
+    text = f"keel 1\nfn @f(c: bool[], x: f32[b, d], w: u8[2, 1, n], s: f32[k, 1]) {{\n {node}\n return y\n}}\nentry main = @f (c, x, w, s)\n"
+    plan = keel_abi.Context().parse(text).session(device).prepare()
+    with pytest.raises(KeelError, match=r'node "(y|f\.y\.then/t)": .*with these sizes') as failure:
+        plan.run(np.array(True), np.zeros((3, 4), np.float32), np.zeros((2, 1, 1), np.uint8), np.zeros((2, 1), np.float32))
+    assert failure.value.node == "y" and failure.value.code == "INVALID"
+    assert op in str(failure.value) or "declared" in str(failure.value)

@@ -80,6 +80,7 @@ struct Inferred {
     Dim a, b;
     bool equal;  // else a <= b
     std::string message;
+    std::string node = {};  // of the plan, which has the condition; "": none
   };
   std::vector<Check> checks;
 };

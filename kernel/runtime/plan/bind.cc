@@ -86,6 +86,9 @@ absl::Status CheckFacts(const Lowered& lowered, std::span<const int64_t> symbols
     if (check.equal ? sides[0] == sides[1] : sides[0] <= sides[1]) continue;
     absl::Status failed = Invalid(check.message, ": with these sizes ", sides[0],
                                   check.equal ? " is not equal to " : " is greater than ", sides[1]);
+    if (!check.node.empty())
+      failed = Annotate(Reword(failed, absl::StrCat("node \"", check.node, "\": ", failed.message())),
+                        kErrorNode, check.node);
     if (!check.equal || (sides[0] != 1 && sides[1] != 1)) return failed;
     return Annotate(
         failed, kErrorHint,

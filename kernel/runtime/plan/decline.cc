@@ -51,7 +51,7 @@ class Replacement : public BodySink {
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
     Inferred inferred;
     RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred));
-    out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());
+    for (Inferred::Check& check : inferred.checks) out_.checks.emplace_back(std::move(check)).node = of_.name;
     if (IsAlias(op, in, inferred))
       return std::vector<Value>{AddValue({inferred.results[0], "", Where::kAlias, in[0]})};
     step.op = &op;

@@ -118,7 +118,10 @@ class Lowering : public BodySink {
   absl::Status AddNode(const keel::Node& node, const std::vector<std::string>& names) {
     const std::string* outer = source_;
     if (node.origin.source) source_ = &out_.sources.emplace_front(graph_->module->SourceText(node.origin));
+    const size_t before = out_.checks.size();
     absl::Status status = AddParts(node, names);
+    for (size_t i = before; i < out_.checks.size(); i++)
+      if (std::string& owner = out_.checks[i].node; owner.empty()) owner = names[0];
     source_ = outer;
     return status;
   }
