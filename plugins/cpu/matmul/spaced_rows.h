@@ -35,12 +35,15 @@ class SpacedRows {
   int64_t Step() const { return step_; }
 
  private:
-  // The processor would fetch each row too late by itself.
+  // The processor would fetch each row too late by itself. Whole lines apart from the rest: GCC copies one of
+  // at most so many bytes by a loop over words, which took 5 % of 128x3072x768.
   void Copy(const char* from, int64_t step, char* to) const {
-    for (int64_t i = 0; i < bytes_; i += kLine) {
+    int64_t i = 0;
+    for (; i + kLine <= bytes_; i += kLine) {
       __builtin_prefetch(from + i + 2 * step);
-      std::memcpy(to + i, from + i, static_cast<size_t>(std::min(kLine, bytes_ - i)));
+      std::memcpy(to + i, from + i, kLine);
     }
+    std::memcpy(to + i, from + i, static_cast<size_t>(bytes_ - i));
   }
   int64_t bytes_, step_;
   Bytes copy_;
