@@ -1,5 +1,5 @@
 """attention of a few rows on the cpu device, which reads keys and values in place, and of more rows, which packs them, some heads at a time: masks, causal,
-sizes of zero and one, f32 and f64. Oracle: NumPy in f64."""
+sizes of zero and one, f32 and f64; constant masks, whose hidden columns are left out if nothing of them can reach the result. Oracle: NumPy in f64."""
 import keel_abi
 import numpy as np
 import pytest
@@ -37,3 +37,40 @@ def test_attention(dims, kind, dtype):
     exact = wanted(*(x.astype(np.float64) for x in inputs[:3]), inputs[3].astype(np.float64) if mask else None, kind == "causal")
     np.testing.assert_allclose(made[0], exact, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=2e-6 if dtype == np.float32 else 1e-14)
     assert made[0].tobytes() == made[1].tobytes() == made[2].tobytes()
+
+
+def triangle(low):
+    return lambda heads, rows, kept: np.where(np.arange(kept) > np.arange(rows)[:, None], low, 0.0)
+
+
+def band(heads, rows, kept):  # also hides whole rows; their sums are exact in f32
+    return np.where(np.abs(np.arange(kept) - np.arange(rows)[:, None]) > 5, -2.0**20, np.arange(kept) * 0.125)
+
+
+def of_each_head(heads, rows, kept):
+    return np.stack([np.where(np.arange(kept) > np.arange(rows)[:, None] + 20 * h, -1e5, -3.0) for h in range(heads)])
+
+
+MASKS = {"-1e9": triangle(-1e9), "-1e4": triangle(-1e4), "-inf": triangle(-np.inf), "lowest": triangle(-3e38), "band": band, "heads": of_each_head,
+         "one row": lambda heads, rows, kept: np.where(np.arange(kept) > kept // 3, -1e9, 0.0)[None], "all low": lambda heads, rows, kept: np.full((rows, kept), -2.0**20),
+         "nan": lambda heads, rows, kept: triangle(-1e9)(heads, rows, kept) + np.where(np.arange(kept) == kept - 1, np.nan, 0.0)}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("values", ["usual", "large", "infinite v", "nan in v", "nan in k", "infinite k", "infinite q"])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_hidden_columns(mask, values, dtype):
+    """Values of hidden columns: numbers; scores beside which the mask is small (whole numbers, as their differences count);
+    infinities and NaN, which make the results of all rows NaN."""
+    rng = np.random.default_rng(7)
+    for heads, rows, kept, depth, columns in ((2, 128, 128, 64, 64), (3, 50, 110, 16, 40), (2, 61, 45, 16, 7)):
+        q, k, v = (rng.integers(-2, 3, (heads, *each)).astype(dtype) for each in ((rows, depth), (kept, depth), (kept, columns)))
+        if values == "large":
+            q, k = q * 128, k * 128
+        if values.startswith(("infinite", "nan")):
+            {"v": v, "k": k, "q": q}[values[-1]][0, -1, 3] = np.nan if values.startswith("nan") else np.inf
+        m = MASKS[mask](heads, rows, kept).astype(dtype)
+        plan = as_nodes(keel_abi.Context(threads=2), lambda g, *xs: g.node("attention", *xs), [q, k, v], [m], device="cpu")
+        exact = wanted(*(x.astype(np.float64) for x in (q, k, v)), m.astype(np.float64), False)
+        np.testing.assert_allclose(plan.run(q, k, v)[0], exact, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=2e-6 if dtype == np.float32 else 1e-14)

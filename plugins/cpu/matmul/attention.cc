@@ -4,9 +4,12 @@
 // the whole score matrix never exists.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <optional>
 
 #include "plugins/cpu/elementwise/broadcast.h"
+#include "plugins/cpu/matmul/hidden_columns.h"
 #include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/matmul/shape.h"
 #include "plugins/cpu/norm/loops.h"
@@ -25,6 +28,7 @@ struct Attention {
   bool in_place = false;                  // k and v are not packed
   int64_t mask_row = 0, mask_column = 0;  // steps in elements
   std::vector<int64_t> mask_start;        // per head
+  std::optional<HiddenColumns> hidden;    // by the mask, if it is a constant
   int threads = 1;                        // number of threads that the workspace is for
   int64_t together = 1;                   // heads that are packed before their blocks are computed
 
@@ -36,9 +40,15 @@ struct Attention {
   char* PackedHead(const keel_call* call, int64_t head) const {
     return static_cast<char*>(call->scratch) + head % together * HeadBytes();
   }
-  int64_t Rows() const { return std::min(kRows, l); }
+  int64_t Block() const { return hidden ? kRowsOfHidden : kRows; }
+  int64_t Rows() const { return std::min(Block(), l); }
   int64_t ScoreBytes() const { return Aligned(Rows() * s * multiply->size); }
   int64_t LaneBytes() const { return ScoreBytes() + (in_place ? Aligned(Rows() * e * multiply->size) : 0); }
+
+  // Of each head of those at once: whether it leaves out hidden columns.
+  char* Hides(const keel_call* call) const {
+    return static_cast<char*>(call->scratch) + together * HeadBytes() + threads * LaneBytes();
+  }
 
   // Heads at once: packed k and v stay in the second-level cache, and each thread has some.
   int64_t Together() const {
@@ -46,7 +56,8 @@ struct Attention {
     return std::clamp<int64_t>(threads * std::max<int64_t>(1, kPacked / std::max<int64_t>(HeadBytes(), 1)), 1,
                                std::max<int64_t>(heads, 1));
   }
-  static constexpr int64_t kRows = 48;  // rows per block: a multiple of the kernel's rows
+  // Rows per block: a multiple of the kernel's rows, and fewer where they see different columns.
+  static constexpr int64_t kRows = 48, kRowsOfHidden = 24;
   // Products of a head, which takes about a millisecond: only between heads it is seen whether to stop.
   static constexpr int64_t kMostInPlace = 1 << 23;
 };
@@ -79,24 +90,24 @@ void ZeroNan(char* row, int64_t n, int64_t size) {
   if (is_nan) std::fill_n(row, n * size, 0);
 }
 
-// scores = q k', for the first `seen` columns.
+// scores = q k', for the first `seen` columns; their rows are `row` elements apart.
 void Scores(const keel_call* call, const Attention& w, int64_t head, const Matrix& q, int64_t rows,
-            int64_t seen, char* scores) {
+            int64_t seen, int64_t row, char* scores) {
   if (w.in_place) {
     const char* k = In<char>(call, 1) + head * w.s * w.d * w.multiply->size;
-    return w.multiply->dots(q, k, w.d, rows, seen, w.s, w.d, nullptr, scores);
+    return w.multiply->dots(q, k, w.d, rows, seen, row, w.d, nullptr, scores);
   }
   const char* panels = w.PackedHead(call, head);
   for (int64_t p = 0; p < w.multiply->Panels(seen) && !Cancelled(call); p++)
-    w.multiply->multiply(q, {panels + p * w.PanelBytes(w.d), w.multiply->panel, {}}, rows, w.s, w.d, p, false,
+    w.multiply->multiply(q, {panels + p * w.PanelBytes(w.d), w.multiply->panel, {}}, rows, row, w.d, p, false,
                          scores);
 }
 
 // y = weights v, for the first `seen` rows of v. In place, the weights' lane has room for the sums behind
 // them.
 void Mix(const keel_call* call, const Attention& w, int64_t head, char* weights, int64_t rows, int64_t seen,
-         char* y) {
-  const Matrix p = {weights, w.s, 1};
+         int64_t row, char* y) {
+  const Matrix p = {weights, row, 1};
   if (w.in_place) {
     const char* v = In<char>(call, 2) + head * w.s * w.e * w.multiply->size;
     return w.multiply->stream(p, v, w.e, rows, w.e, w.e, seen, weights + w.ScoreBytes(), y);
@@ -107,14 +118,28 @@ void Mix(const keel_call* call, const Attention& w, int64_t head, char* weights,
                          false, y);
 }
 
+// Whether the mask's hidden columns may be left out: their scores are numbers, their weights 0, and v has no
+// infinity or NaN.
+bool MayHide(const keel_call* call, const Attention& w, int64_t head) {
+  const auto largest = [&](int i, int64_t n) {
+    return w.norm->magnitude(In<char>(call, i) + head * n * w.multiply->size, n);
+  };
+  const double product = largest(0, w.l * w.d) * largest(1, w.s * w.d) * static_cast<double>(w.d);
+  return product < std::numeric_limits<float>::max() && w.hidden->HaveNoWeight(product * std::abs(w.scale)) &&
+         std::isfinite(largest(2, w.s * w.e));
+}
+
 // Rows [first, first + rows) of one head.
 void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t first, int64_t rows,
               char* scores) {
   const int64_t size = w.multiply->size;
   // columns visible to any row of the block
-  const int64_t seen = w.causal ? std::min(w.s, first + rows) : w.s;
+  const int64_t seen = w.causal                                       ? std::min(w.s, first + rows)
+                       : w.hidden && w.Hides(call)[head % w.together] ? w.hidden->Seen(first)
+                                                                      : w.s;
+  const int64_t row = w.causal ? w.s : seen;  // the distance of rows of scores
   const Matrix q = {In<char>(call, 0) + (head * w.l + first) * w.d * size, w.d, 1};
-  Scores(call, w, head, q, rows, seen, scores);
+  Scores(call, w, head, q, rows, seen, row, scores);
   // Rows with the same count of visible columns together.
   const int64_t together = w.causal ? 1 : rows;
   for (int64_t r = 0; r < rows && !Cancelled(call); r += together) {
@@ -122,17 +147,21 @@ void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t f
     const char* mask = nullptr;
     if (w.masked)
       mask = In<char>(call, 3) + (w.mask_start[static_cast<size_t>(head)] + (first + r) * w.mask_row) * size;
-    w.norm->masked_softmax(scores + r * w.s * size, together, n, seen, w.scale, mask, w.mask_row,
+    w.norm->masked_softmax(scores + r * row * size, together, n, seen, w.scale, mask, w.mask_row,
                            w.mask_column, call->env->cancelled);
   }
   if (w.zero_nan && seen > 0)
-    for (int64_t r = 0; r < rows; r++) ZeroNan(scores + r * w.s * size, seen, size);
-  Mix(call, w, head, scores, rows, seen, Out<char>(call, 0) + (head * w.l + first) * w.e * size);
+    for (int64_t r = 0; r < rows; r++) ZeroNan(scores + r * row * size, seen, size);
+  Mix(call, w, head, scores, rows, seen, row, Out<char>(call, 0) + (head * w.l + first) * w.e * size);
 }
 
 void RunHeads(const keel_call* call, const Attention& w, int64_t from, int64_t to) {
   if (!w.in_place) Pack(call, w, from, to);
-  const int64_t parts = (w.l + Attention::kRows - 1) / Attention::kRows, units = (to - from) * parts;
+  if (w.hidden)
+    ParallelFor(call, to - from, w.l * w.d + w.s * (w.d + w.e), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) w.Hides(call)[i] = MayHide(call, w, from + i);
+    });
+  const int64_t block = w.Block(), parts = (w.l + block - 1) / block, units = (to - from) * parts;
   char* scores = static_cast<char*>(call->scratch) + w.together * w.HeadBytes();
   const int64_t cost = w.Rows() * w.s * (w.d + w.e + 64) / 16;
   const int64_t lanes = std::min<int64_t>(w.threads, units), share = (units + lanes - 1) / lanes;
@@ -140,8 +169,8 @@ void RunHeads(const keel_call* call, const Attention& w, int64_t from, int64_t t
     for (int64_t lane = begin; lane < end; lane++)
       for (int64_t u = lane; u < units && !Cancelled(call); u += lanes) {
         // With a causal mask late blocks are the long ones; lanes alternate.
-        const int64_t first = u % parts * Attention::kRows;
-        RunBlock(call, w, from + u / parts, first, std::min(Attention::kRows, w.l - first),
+        const int64_t first = u % parts * block;
+        RunBlock(call, w, from + u / parts, first, std::min(block, w.l - first),
                  scores + lane * w.LaneBytes());
       }
   });
@@ -175,6 +204,17 @@ void ReadMask(const Node& node, Attention* w) {
   }
 }
 
+template <class T>
+void FindHidden(const Node& node, Attention* w) {
+  const keel_tensor mask = node.In(3);
+  HiddenColumns hidden(w->l, w->s, Attention::kRowsOfHidden, w->multiply->panel);
+  int64_t last = -1;
+  for (int64_t start : w->mask_start)
+    if (start != std::exchange(last, start))
+      hidden.Add(Mask<T>{static_cast<const T*>(keel_ptr(&mask)) + start, w->mask_row, w->mask_column});
+  if (hidden.AreAny()) w->hidden = std::move(hidden);
+}
+
 keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
   const keel_tensor q = node.In(0), v = node.In(2), y = node.Out(0);
   Attention w = {};
@@ -195,9 +235,12 @@ keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
   w.causal = node.Flag("causal");
   w.zero_nan = node.Flag("zero_nan");
   if (node.Has(3)) ReadMask(node, &w);
+  if (node.Has(3) && node.In(3).data != nullptr && !w.in_place && !w.causal)
+    w.multiply->size == 4 ? FindHidden<float>(node, &w) : FindHidden<double>(node, &w);
   w.threads = Budget();
   w.together = w.in_place ? std::max<int64_t>(w.heads, 1) : w.Together();
-  const int64_t bytes = w.together * w.HeadBytes() + w.threads * w.LaneBytes();
+  const int64_t flags = w.hidden ? w.together : 0;
+  const int64_t bytes = w.together * w.HeadBytes() + w.threads * w.LaneBytes() + flags;
   return Keep(launch, std::move(w), RunAttention, static_cast<uint64_t>(bytes));
 }
 
