@@ -67,7 +67,7 @@ def test_products(size, bits, zero, constants, rounded):
     assert ("weights unpacked in loops" + ", x rounded" * rounded in impls) == served or got.size == 0
 
 
-@pytest.mark.parametrize("width", [4, 8, 16, 32, 64, 128, 256])
+@pytest.mark.parametrize("width", [4, 8, 16, 32, 64, 128, 256, 1024])
 @pytest.mark.parametrize("k", [1, 2000, 4096])
 @pytest.mark.parametrize("rounded", [False, True])
 def test_products_of_blocks_of_each_size(rounded, k, width):

@@ -6,30 +6,36 @@
 
 namespace keel_cpu {
 
-// Rows of weights, each of `count` blocks of `bytes` bytes, and their scales and zero points.
-struct BlockRows {
-  const uint8_t* w;
-  const float *scale, *zero;  // zero null: 2^(bits - 1)
+// A row of weights: `count` blocks of `bytes` bytes, each with a scale and maybe a zero point, without one
+// 2^(bits - 1).
+struct BlockRow {
   int64_t count, bytes;
+  bool has_zero;
 
   int64_t RowBytes() const { return count * bytes; }
+};
+struct BlockRows : BlockRow {
+  const uint8_t* w;
+  const float *scale, *zero;
+
   BlockRows From(int64_t row) const {
-    return {w + row * RowBytes(), scale + row * count, zero == nullptr ? nullptr : zero + row * count, count,
-            bytes};
+    return {*this, w + row * RowBytes(), scale + row * count, has_zero ? zero + row * count : nullptr};
   }
 };
 
 struct BlockKernel {
   int64_t bits, rows, columns;  // multiply takes up to so many rows of x, and of weights
   int64_t most_rows;            // of x, for more of them the op's body is faster
-  // The bytes of a row of x as multiply reads it, for weights of `count` blocks of `block` bytes: a multiple
-  // of 4.
-  int64_t (*row_bytes)(int64_t count, int64_t block);
-  // Writes k elements of x so, for these weights.
-  void (*spread)(const float* x, int64_t k, const BlockRows& w, char* to);
+  // The bytes of a row of x as multiply reads it, for these weights: a multiple of 4.
+  int64_t (*row_bytes)(const BlockRow& w);
+  // Writes k elements of x so.
+  void (*spread)(const float* x, int64_t k, const BlockRow& w, char* to);
   // y[r * step + c] = the product of row r of x, the rows `row` bytes apart, and row c of the weights.
   void (*multiply)(const char* x, int64_t row, int64_t rows, const BlockRows& w, int64_t columns, float* y,
                    int64_t step);
+  // Null, or multiply reads the weights as a panel, at w.w, of panel_bytes; pack writes it.
+  int64_t (*panel_bytes)(const BlockRow& w) = nullptr;
+  void (*pack)(const BlockRows& w, int64_t columns, char* panel) = nullptr;
 };
 
 inline constexpr int64_t kFewRows = 16;  // at 4096 x 4096 and one thread, both ways take about the same time
