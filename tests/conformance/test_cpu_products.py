@@ -73,6 +73,22 @@ for left, right in (((300, 2048), (2048, 270)), ((4, 210, 1024), (4, 1024, 270))
         np.testing.assert_array_equal(each.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b)
 a, b = draw(6, 5, 90, 70), draw(5, 70, 110)
 close(context.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b, 70)
+# One row by constant matrices: panel by panel, each second run backwards.
+for kind in ("f4", "f8", "f2", "u1", "i2", "i4", "i8"):
+    for matrices, k, n in ((3, 1, 64), (3, 2, 32), (3, 67, 128), (3, 1030, 64), (3, 40, 100), (1, 40, 100), (1, 5, 300)):
+        most = {{"f2": 2, "u1": 255}}.get(kind, 99)
+        a, b = (rng.integers(0, most, dims).astype(kind) for dims in ((1, 1, k), (matrices, k, n)))
+        wide = "u8" if kind[0] == "u" else "i8"
+        want = (a.astype(wide) @ b.astype(wide)).astype(kind)  # exact
+        for each in contexts:
+            module = each.module()
+            graph = module.graph("main")
+            x = graph.param("x", a.dtype, a.shape)
+            graph.result("y", graph.node("matmul", x, graph.constant(b)))
+            module.entry("main", graph)
+            plan = module.session("cpu").prepare()
+            for run in range(3):
+                np.testing.assert_array_equal(np.array(plan.run(a)[0]), want)
 for kind in ("i4", "u4", "i8", "f4", "f8"):
     for n in (*range(1, 19), 31, 32, 33):
         for m, k in ((1, 1), (2, 3), (5, 10), (12, 2), (7, n)):

@@ -93,6 +93,12 @@ struct OwnMatmul {
     return static_cast<int64_t>(Aligned(static_cast<uint64_t>(rows * op->panel * op->packed_size)));
   }
   int64_t MatrixBytes() const { return s.k * s.n * op->size; }
+  // So many panels from the first on are full and side by side in a result of one row.
+  int64_t PanelsOfRow() const {
+    if (s.m != 1 || s.k > op->part || op->multiply_row == nullptr) return 0;
+    const int64_t full = s.n / op->panel;
+    return s.b_matrices == 1 || full * op->panel == s.n ? s.b_matrices * full : 0;
+  }
   uint64_t LeftBytes() const { return Aligned(static_cast<uint64_t>(left * op->left_size)); }
   bool AsIs(int64_t p) const { return as_is && (p % Panels() + 1) * op->panel <= s.n; }
   // Row `first` of panel p of a matrix of b, as it is.
@@ -136,6 +142,12 @@ void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t en
   const MatmulShape& s = w.s;
   const Matrix x = {a, s.ta ? 1 : s.k, s.ta ? s.m : 1};
   const int64_t bytes = w.PanelBytes(), step = backward ? -1 : 1, panels = w.Panels();
+  if (const int64_t full = std::min(end, w.PanelsOfRow()) - begin; full > 0) {
+    const int64_t first = backward ? begin + full - 1 : begin;
+    w.op->multiply_row(x, w.constant.get() + first * bytes, step * bytes, full, s.k,
+                       c + first * w.op->panel * w.op->size);
+    begin += full;
+  }
   int64_t p = backward ? end - 1 : begin;
   for (int64_t left = end - begin; left > 0; left--, p += step) {
     const char* panel = w.constant.get() + p * bytes;
