@@ -22,6 +22,14 @@ TEST(CpuMap, HasTheBitsOfTheOpsAlone) {
     }
 }
 
+// Steps of operands much larger than a cache fetch those of the next tile, also behind the last one.
+TEST(CpuMap, HasTheBitsOfTheOpsAloneWhereOperandsAreLarge) {
+  for (uint32_t seed = 0; seed < 4; seed++) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Compare(Builder(seed, seed % 2 ? Dims{1'000'003} : Dims{700, 1501}).Make(5, 12, 2));
+  }
+}
+
 BareTensor F32(Dims dims) { return {KEEL_F32, std::move(dims)}; }
 
 // call(a, b) { c = a OP b; d = c * c } with results d and c

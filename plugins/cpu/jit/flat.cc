@@ -124,6 +124,7 @@ class Flat {
   void Load(const JitPort& p, bool tail) {
     j_.Allocate(p.value);
     const Xbyak::Address from = At(p);
+    if (p.ahead > 0 && !tail) j_.prefetcht1(j_.ptr[from.getRegExp() + p.ahead * WidthOf(j_.TypeOf(p.value))]);
     if (tail)
       J::HasMasks() ? j_.LoadTail(p.value, from) : j_.Spread(p.value, from.getRegExp());
     else if (j_.IsMask(p.value))

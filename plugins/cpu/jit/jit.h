@@ -37,7 +37,8 @@ struct JitBody {
 struct JitPort {
   uint32_t value;
   uint16_t slot;
-  bool one;  // has one element, which broadcasts
+  bool one;       // has one element, which broadcasts
+  int ahead = 0;  // of an operand: the element so much later is fetched into the second-level cache
 };
 using FlatLoop = void(char* const* at, int64_t n);
 using FlatCode = std::shared_ptr<FlatLoop>;
