@@ -168,7 +168,8 @@ class Compiler {
       else
         groups.push_back({{i}, fused});
     }
-    for (Unit& u : groups) u.fused = u.fused && u.nodes.size() > 1;
+    const bool fetches = groups.size() > 1 && AreFar(p);  // which the loop of a single op does not
+    for (Unit& u : groups) u.fused = u.fused && (u.nodes.size() > 1 || fetches);
     units.insert(units.end(), groups.begin(), groups.end());
     return units;
   }
@@ -248,8 +249,8 @@ class Compiler {
     return widest;
   }
   // Whether the operands come from the third-level cache or from memory. Then a step fetches those that it
-  // reads of the next tile: the processor, which fetches within pages of 4 KiB, starts again with each tile of
-  // each step. On an EPYC four operands of 4 or 32 MiB and two functions took 0.68 of the time; of 64 KiB,
+  // reads of the next tile: the processor, which fetches within pages of 4 KiB, starts again with each tile
+  // of each step. On an EPYC four operands of 4 or 32 MiB and two functions took 0.68 of the time; of 64 KiB,
   // which the second-level cache holds, 1.09.
   bool AreFar(const MapProgram& p) const {
     int64_t bytes = 0;
