@@ -7,25 +7,9 @@
 #include "numbers.cuh"
 #include "copies.cuh"
 #include "warp.cuh"
+#include "attention.cuh"
 
 constexpr int kOfWarp = 16, kRows = kThreads / 32 * kOfWarp;  // ops/attention.cc
-
-// The numbers, then the sizes of the outer dims and the mask's strides in them.
-struct AttentionNumbers {
-  i64 matrices, rows, columns, width, scale, causal, zero_nan, masked, mask_row, mask_column, rank;
-};
-
-// One matrix of the batch. Sizes stay in constant memory, for registers are few.
-template <class S>
-struct Operands {
-  const AttentionNumbers* n;
-  const S *q, *k, *v, *mask;
-  f32 scale, factor;  // factor: of the exponents of 2
-  DEVICE int rows() const { return (int)n->rows; }
-  DEVICE int columns() const { return (int)n->columns; }
-  DEVICE int width() const { return (int)n->width; }
-  DEVICE bool causal() const { return n->causal != 0; }
-};
 
 // WIDTH: of rows in registers and shared memory, at least that of the operands. KEYS: of a tile. SCALED_FIRST: scores are
 // multiplied by scale, and a mask is added, before the highest is found; else scale is at least 0.
@@ -35,6 +19,7 @@ struct Attention {
   typedef S Tile[KEYS][kStride];
 
   Operands<S> of;
+  f32 factor;        // of the exponents of 2
   Tile (*tiles)[2];  // two turns of keys and values
   int first_row, g, t;
   u32 queries[WIDTH / 16][4];
@@ -122,14 +107,14 @@ struct Attention {
     for (int j = 0; j < KEYS / 8; j++) high = fmaxf(high, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
     high = fmaxf(high, of_lane_xor(high, 1));
     high = fmaxf(high, of_lane_xor(high, 2));
-    const f32 base = high == Ends<f32>::least() ? 0.0f : -high * of.factor;
-    const f32 before = power_of_2(fmaf(highest[half], of.factor, base));
+    const f32 base = high == Ends<f32>::least() ? 0.0f : -high * factor;
+    const f32 before = power_of_2(fmaf(highest[half], factor, base));
     highest[half] = high;
     f32 sum = weights[half] * before;
     UNROLL
     for (int j = 0; j < KEYS / 8; j++)
       UNROLL
-      for (int i = 2 * half; i < 2 * half + 2; i++) sum += scores[j][i] = power_of_2(fmaf(scores[j][i], of.factor, base));
+      for (int i = 2 * half; i < 2 * half + 2; i++) sum += scores[j][i] = power_of_2(fmaf(scores[j][i], factor, base));
     weights[half] = sum;
     UNROLL
     for (int j = 0; j < WIDTH / 8; j++) sums[j][2 * half] *= before, sums[j][2 * half + 1] *= before;
@@ -173,7 +158,7 @@ struct Attention {
   DEVICE void run(int block_row, S* y) {
     first_row = block_row + (int)threadIdx.x / 32 * kOfWarp;
     start();
-    const int seen = of.causal() && block_row + kRows < of.columns() ? block_row + kRows : of.columns();
+    const int seen = of.seen(block_row + kRows);
     load_tile(0, 0);
     NO_UNROLL
     for (int first = 0, turn = 0; first < seen; first += KEYS, turn ^= 1) {
@@ -190,38 +175,18 @@ struct Attention {
   }
 };
 
-// The operands of a kernel are q, k, v, the result, and the mask.
-template <class S, bool SCALED_FIRST>
-DEVICE Operands<S> operands_of(const KeelArgs& args, i64 matrix) {
-  const AttentionNumbers& n = *(const AttentionNumbers*)args.numbers;
-  const f32 scale = (f32)__longlong_as_double(n.scale), log2_e = 1.44269504f;
-  i64 of_mask[1];
-  find_offsets<1>(args.numbers + sizeof(AttentionNumbers) / sizeof(i64), (int)n.rank, matrix, of_mask);
-  Operands<S> of;
-  of.n = &n;
-  of.q = operand<const S>(args, 0) + matrix * n.rows * n.width;
-  of.k = operand<const S>(args, 1) + matrix * n.columns * n.width;
-  of.v = operand<const S>(args, 2) + matrix * n.columns * n.width;
-  of.mask = n.masked ? operand<const S>(args, 4) + of_mask[0] : nullptr;
-  of.scale = scale, of.factor = SCALED_FIRST ? log2_e : scale * log2_e;
-  return of;
-}
-
 template <class S, int WIDTH, int KEYS, bool SCALED_FIRST>
 DEVICE void attention(const KeelArgs& args) {
   typedef Attention<S, WIDTH, KEYS, SCALED_FIRST> Part;
   alignas(16) __shared__ typename Part::Tile tiles[2][2];
-  const AttentionNumbers& n = *(const AttentionNumbers*)args.numbers;
-  const i64 parts = (n.rows + kRows - 1) / kRows;
-  for (i64 i = blockIdx.x; i < parts * n.matrices; i += gridDim.x) {
-    const i64 matrix = i % n.matrices, part = parts - 1 - i / n.matrices;  // the last rows, which see most, first
+  each_part<S, kRows>(args, [&](const Operands<S>& of, int first_row, S* y) {
+    constexpr f32 kLog2E = 1.44269504f;
     const int lane = (int)threadIdx.x % 32;
-    __syncthreads();  // before the tiles are written again
     Part here;
-    here.of = operands_of<S, SCALED_FIRST>(args, matrix);
+    here.of = of, here.factor = SCALED_FIRST ? kLog2E : of.scale * kLog2E;
     here.tiles = tiles, here.g = lane / 4, here.t = lane % 4;
-    here.run((int)part * kRows, operand<S>(args, 3) + matrix * n.rows * n.width);
-  }
+    here.run(first_row, y);
+  });
 }
 
 // A thread keeps its part of q, scores and results in registers. Two blocks on a multiprocessor hide each other's waits.

@@ -1,5 +1,7 @@
-// attention.cc: attention of f16 and bf16 in one launch of kernels/attention.cu. Few rows, vectors wider than
-// 128 or of an odd width and other dtypes run as the catalogue's body, by products and a softmax.
+// attention.cc: attention in one launch, of f16 and bf16 by kernels/attention.cu, of f32 by
+// kernels/attention_f32.cu. Few rows, vectors wider than 128 or of an odd width and f64 run as the
+// catalogue's body, by products and a softmax; so does f32 where these products may be of tf32, which tensor
+// cores compute.
 #include <bit>
 #include <cmath>
 
@@ -9,22 +11,27 @@
 namespace keel_cuda {
 namespace {
 
-constexpr int64_t kRows = 128;                            // kernels/attention.cu
-constexpr int64_t kFewRows = 16;                          // a warp's rows would be empty
-constexpr int64_t kPiece = 8, kNarrow = 64, kWide = 128;  // of vectors
+struct Kernels {
+  const char* file;
+  int64_t rows, piece;  // of a block; whose multiples are widths of vectors
+  const char* masked;   // part of the name where there is a mask or a negative scale
+};
+constexpr Kernels kOfHalves = {"attention", 128, 8, "_masked"}, kOfSingles = {"attention_f32", 64, 4, ""};
+constexpr int64_t kFewRows = 16;              // most threads would have no row
+constexpr int64_t kNarrow = 64, kWide = 128;  // of vectors
 
-void CheckSizes(Op& op, const keel_tensor& q, const keel_tensor& v) {
+void CheckSizes(Op& op, const Kernels& kernels, const keel_tensor& q, const keel_tensor& v) {
   const int64_t rows = dim_from_end(q, 2), width = dim_from_end(q, 1);
   if (rows >= kFewRows && dim_from_end(v, 2) && width == dim_from_end(v, 1) && width && width <= kWide &&
-      width % kPiece == 0)
+      width % kernels.piece == 0)
     return;
   op.Fail(KEEL_UNIMPLEMENTED, "attention in one launch: " + std::to_string(rows) + " rows, vectors of " +
                                   std::to_string(width) + " and " + std::to_string(dim_from_end(v, 1)));
 }
 
-void Attention(Op& op) {
+void Attend(Op& op, const Kernels& kernels) {
   const keel_tensor q = op.In(0), v = op.In(2), y = op.Out(0);
-  CheckSizes(op, q, v);
+  CheckSizes(op, kernels, q, v);
   if (op.rc) return;
   const int64_t rows = dim_from_end(q, 2), width = dim_from_end(q, 1), rank = y.ndim - 2,
                 matrices = product(y.shape, y.shape + rank);
@@ -49,12 +56,23 @@ void Attention(Op& op) {
   std::vector<uint32_t> uses = {0, 1, 2, op.Result()};
   if (masked) uses.push_back(3);
   const std::string name = "attention_" + std::to_string(width <= kNarrow ? kNarrow : kWide) +
-                           (masked || scale < 0 ? "_masked_" : "_") + NameOf(keel::plugin::dtype_of(y));
-  op.Add("attention", name, Blocks(CeilDiv(rows, kRows) * matrices, 1), std::move(uses), numbers);
+                           (masked || scale < 0 ? kernels.masked : "") + "_" +
+                           NameOf(keel::plugin::dtype_of(y));
+  op.Add(kernels.file, name, Blocks(CeilDiv(rows, kernels.rows) * matrices, 1), std::move(uses), numbers);
+}
+
+void AttendHalves(Op& op) { Attend(op, kOfHalves); }
+void AttendSingles(Op& op) {
+  if (settings().tf32)
+    return op.Fail(KEEL_UNIMPLEMENTED, "attention in one launch: products of tf32 are faster");
+  Attend(op, kOfSingles);
 }
 
 }  // namespace
 
-Impls AttentionImpls() { return {Row<Attention>("attention", "T=f16|bf16", "tensor cores")}; }
+Impls AttentionImpls() {
+  return {Row<AttendHalves>("attention", "T=f16|bf16", "tensor cores"),
+          Row<AttendSingles>("attention", "T=f32", "one launch")};
+}
 
 }  // namespace keel_cuda
