@@ -33,31 +33,34 @@ DEVICE void copy(const KeelArgs& args) {
 }
 
 // Tiles of matrices x[columns][rows] and y[rows][columns], through shared memory, so that both are read and written along
-// rows of memory. Numbers: matrices, rows, columns, distance of columns in x, of rows in y, start in x, start in y, rank of
-// the other dims, their sizes, strides of x, strides of y. ops/copy.cc
-template <class T>
+// rows of memory. A thread has all its elements of a tile on their way. Numbers: matrices, rows, columns, distance of columns in
+// x, of rows in y, start in x, start in y, rank of the other dims, their sizes, strides of x, strides of y. ops/copy.cc
+template <class T, int TILE>
 DEVICE void transpose(const KeelArgs& args) {
-  constexpr int kTile = sizeof(T) < 4 ? 64 : 32, kEach = kTile * kTile / kThreads, kApart = kThreads / kTile;
-  __shared__ T tile[kTile][kTile + 1];
+  constexpr int kEach = TILE * TILE / kThreads, kApart = kThreads / TILE;
+  __shared__ T tile[TILE][TILE + 1];
   const i64 *n = args.numbers, rows = n[1], columns = n[2];
-  const u32 down = (u32)((rows + kTile - 1) / kTile), across = (u32)((columns + kTile - 1) / kTile);
-  const int along = (int)threadIdx.x % kTile, line = (int)threadIdx.x / kTile;
+  const u32 down = (u32)((rows + TILE - 1) / TILE), across = (u32)((columns + TILE - 1) / TILE);
+  const int along = (int)threadIdx.x % TILE, line = (int)threadIdx.x / TILE;
   for (i64 item = blockIdx.x; item < n[0] * down * across; item += gridDim.x) {
     const i64 matrix = item / down / across;
     const u32 place = (u32)(item - matrix * down * across);
-    const i64 row = (i64)(place % down) * kTile, column = (i64)(place / down) * kTile;
+    const i64 row = (i64)(place % down) * TILE, column = (i64)(place / down) * TILE;
     i64 at[2];
     find_offsets<2>(n + 8, (int)n[7], matrix, at);
     const T* x = operand<const T>(args, 0) + n[5] + at[0] + row + along;
     T* y = operand<T>(args, 1) + n[6] + at[1] + column + along;
+    T held[kEach] = {};
     UNROLL for (int e = 0; e < kEach; e++) {
       const i64 c = column + line + e * kApart;
-      if (row + along < rows && c < columns) tile[line + e * kApart][along] = x[c * n[3]];
+      if (row + along < rows && c < columns) held[e] = x[c * n[3]];
     }
+    UNROLL for (int e = 0; e < kEach; e++) tile[line + e * kApart][along] = held[e];
     __syncthreads();
+    UNROLL for (int e = 0; e < kEach; e++) held[e] = tile[along][line + e * kApart];
     UNROLL for (int e = 0; e < kEach; e++) {
       const i64 r = row + line + e * kApart;
-      if (column + along < columns && r < rows) y[r * n[4]] = tile[along][line + e * kApart];
+      if (column + along < columns && r < rows) y[r * n[4]] = held[e];
     }
     __syncthreads();
   }
@@ -76,18 +79,35 @@ DEVICE void triangle(const KeelArgs& args) {
   }
 }
 
-// Operands x, index; result. Numbers: count, bytes of an index, size of the axis, number of indices, inner.
+// Operands x, index; result. Numbers: count, bytes of an index, size of the axis, number of indices, inner. A thread has several
+// elements on their way; faults come after, for no load passes an atomic operation. I: of an index.
+template <class T, class I>
+DEVICE void gather(const KeelArgs& args) {
+  constexpr int kEach = 4;  // ops/gather.cc
+  const i64 count = args.numbers[0], size = args.numbers[2], picked = args.numbers[3], inner = args.numbers[4];
+  const T* x = operand<const T>(args, 0);
+  const I* indices = operand<const I>(args, 1);
+  T* y = operand<T>(args, 2);
+  for (i64 first = first_vector<kEach>(); first < count; first += grid_size() * kEach) {
+    i64 at[kEach] = {};  // of index 0
+    I index[kEach] = {};
+    T held[kEach] = {};
+    UNROLL for (int e = 0; e < kEach; e++) {
+      const i64 j = first + e * kThreads;
+      if (j >= count) continue;
+      const i64 row = quotient(j, inner), batch = quotient(row, picked);
+      index[e] = indices[row - batch * picked];
+      at[e] = (batch * size - row) * inner + j;
+    }
+    UNROLL for (int e = 0; e < kEach; e++)
+      if (first + e * kThreads < count && (u64)(i64)index[e] < (u64)size) held[e] = x[index[e] * inner + at[e]];
+    UNROLL for (int e = 0; e < kEach; e++)
+      if (const i64 j = first + e * kThreads; j < count && !is_out(args, index[e], size)) y[j] = held[e];
+  }
+}
 template <class T>
 DEVICE void gather(const KeelArgs& args) {
-  const i64 size = args.numbers[2], picked = args.numbers[3], inner = args.numbers[4];
-  const T* x = operand<const T>(args, 0);
-  T* y = operand<T>(args, 2);
-  for (i64 j = first_element(); j < args.numbers[0]; j += grid_size()) {
-    const i64 row = quotient(j, inner), batch = quotient(row, picked);
-    const i64 index = index_at(args, 1, args.numbers[1], row - batch * picked);
-    if (is_out(args, index, size)) continue;
-    y[j] = x[(batch * size + index) * inner + j - row * inner];
-  }
+  args.numbers[1] == 8 ? gather<T, i64>(args) : gather<T, i32>(args);
 }
 
 // Numbers: count, bytes of an index, rank, axis, sizes of the index, bounds of x, strides of x.
@@ -129,10 +149,11 @@ DEVICE void gather_nd(const KeelArgs& args) {
 typedef Vector<u32, 4> Wide;
 KERNEL(copy_b128) { copy<Wide>(args); }
 KERNEL(gather_b128) { gather<Wide>(args); }
+BLOCK_KERNEL(transpose_large_b32) { transpose<u32, 64>(args); }
 
 #define WIDTH(T, name)                                            \
   KERNEL(copy_##name) { copy<T>(args); }                          \
-  BLOCK_KERNEL(transpose_##name) { transpose<T>(args); }          \
+  BLOCK_KERNEL(transpose_##name) { transpose<T, sizeof(T) < 4 ? 64 : 32>(args); } \
   KERNEL(triangle_##name) { triangle<T>(args); }                  \
   KERNEL(gather_##name) { gather<T>(args); }                      \
   KERNEL(gather_elements_##name) { gather_elements<T>(args); }    \

@@ -71,8 +71,10 @@ std::optional<size_t> TransposedDim(const Copies& copies) {
   return std::nullopt;
 }
 void EncodeTranspose(Op& op, uint32_t from, uint32_t to, const keel_tensor& like, Copies copies, size_t dim) {
-  const int64_t tile = like.dtype.bits < 32 ? 64 : 32, rows = copies.sizes[dim],
-                columns = copies.sizes.back();
+  constexpr int64_t kTile = 32, kLargeTile = 64;
+  const int64_t rows = copies.sizes[dim], columns = copies.sizes.back();
+  const bool large = like.dtype.bits == 32 && std::min(rows, columns) >= kLargeTile;
+  const int64_t tile = large || like.dtype.bits < 32 ? kLargeTile : kTile;
   std::vector<int64_t> numbers = {copies.count / rows / columns,
                                   rows,
                                   columns,
@@ -86,7 +88,7 @@ void EncodeTranspose(Op& op, uint32_t from, uint32_t to, const keel_tensor& like
     each->erase(each->begin() + static_cast<int64_t>(dim));
     numbers.insert(numbers.end(), each->begin(), each->end());
   }
-  op.Add("move", "transpose_" + Width(like),
+  op.Add("move", (large ? "transpose_large_" : "transpose_") + Width(like),
          Blocks(numbers[0] * CeilDiv(rows, tile) * CeilDiv(columns, tile), 1), {from, to}, numbers);
 }
 

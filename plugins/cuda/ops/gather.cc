@@ -16,7 +16,8 @@ void Gather(Op& op) {
   const Lines lines(x, op.Int("axis"));
   int64_t bits = x.dtype.bits, inner = lines.inner, count = keel_count(&y);
   for (; bits < 128 && inner % 2 == 0; bits *= 2) inner /= 2, count /= 2;  // rows as fewer, wider elements
-  op.Add("move", "gather_b" + std::to_string(bits), Blocks(count), {0, 1, op.Result()},
+  constexpr int64_t kEach = 4;  // elements of a thread, kernels/move.cu
+  op.Add("move", "gather_b" + std::to_string(bits), Blocks(count, kThreads * kEach), {0, 1, op.Result()},
          {count, index.dtype.bits / 8, lines.size, keel_count(&index), inner});
 }
 
