@@ -3,7 +3,7 @@ sizes of zero and one, f32 and f64; constant masks, whose hidden columns are lef
 import keel_abi
 import numpy as np
 import pytest
-from regions import as_nodes
+from regions import as_call, as_nodes
 
 # leading dims, rows of q, rows of k and v, columns of q and k, columns of v
 SIZES = [((16,), 1, 257, 128, 128), ((2, 3), 1, 1, 32, 5), ((), 2, 70, 64, 33), ((4,), 4, 19, 128, 64), ((3,), 5, 40, 128, 48),
@@ -74,3 +74,51 @@ def test_hidden_columns(mask, values, dtype):
         plan = as_nodes(keel_abi.Context(threads=2), lambda g, *xs: g.node("attention", *xs), [q, k, v], [m], device="cpu")
         exact = wanted(*(x.astype(np.float64) for x in (q, k, v)), m.astype(np.float64), False)
         np.testing.assert_allclose(plan.run(q, k, v)[0], exact, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=2e-6 if dtype == np.float32 else 1e-14)
+
+
+# rows of the parts of keys, and of values; None: the others
+PARTS = [((None, 1), (None, 1)), ((None,), (None, 1)), ((1, None), (None,)), ((None, 0), (0, None)), ((2, 3, None), (None, 4))]
+
+
+def cut(x, counts):
+    """x in parts of so many rows along its second last dim."""
+    counts = [x.shape[-2] - sum(n for n in counts if n is not None) if n is None else n for n in counts]
+    return np.split(x, np.cumsum(counts)[:-1], axis=-2) if min(counts) >= 0 else [x]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["plain", "causal", "mask"])
+@pytest.mark.parametrize("dims", SIZES, ids=str)
+def test_joined_keys_and_values(dims, kind, dtype):
+    """A call of concatenations and an attention, in all forms of PARTS: the rows are read in place, or joined in the workspace."""
+    lead, rows, kept, depth, columns = dims
+    rng = np.random.default_rng(rows + kept)
+    q, k, v = (rng.standard_normal((*lead, *each)).astype(dtype) for each in ((rows, depth), (kept, depth), (kept, columns)))
+    mask = [rng.standard_normal((*lead, rows, kept)).astype(dtype)] if kind == "mask" else []
+    exact = wanted(*(x.astype(np.float64) for x in (q, k, v)), mask[0].astype(np.float64) if mask else None, kind == "causal")
+    for of_keys, of_values in PARTS:
+        keys, values = cut(k, of_keys), cut(v, of_values)
+
+        def build(g, q, *xs, n=len(keys), m=len(keys) + len(values)):
+            joined = [g.node("concat", *each, axis=-2) if len(each) > 1 else each[0] for each in (xs[:n], xs[n:m])]
+            return g.node("attention", q, *joined, *xs[m:], causal=kind == "causal")
+        made = []
+        for threads in (1, 2, 5):
+            plan = as_call(keel_abi.Context(threads=threads), build, [q, *keys, *values, *mask], [])
+            made.append(np.array(plan.run(q, *keys, *values, *mask)[0]))
+            if len(keys) + len(values) > 2 and made[0].size > 0:
+                assert [launch["impl"] for launch in plan.report(q, *keys, *values, *mask)["launches"]] == ["blocks of rows, joined in place"]
+        np.testing.assert_allclose(made[0], exact, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=2e-6 if dtype == np.float32 else 1e-14)
+        assert made[0].tobytes() == made[1].tobytes() == made[2].tobytes()
+
+
+@pytest.mark.parametrize("build", [
+    lambda g, q, k, more, v: g.node("attention", q, g.node("concat", k, more, axis=0), g.node("concat", v, v, axis=0)),  # of heads, not rows
+    lambda g, q, k, more, v: g.node("attention", q, g.node("add", k, more), v)])
+def test_other_calls_are_run_by_their_nodes(build):
+    rng = np.random.default_rng(0)
+    q, k, more, v = (rng.standard_normal((n, 4, 32)).astype(np.float32) for n in (4, 2, 2, 2))
+    inputs = [q, k, more, v] if "concat" in build.__code__.co_consts else [q[:2], k, more, v]
+    plan, alone = as_call(keel_abi.Context(), build, inputs, []), as_call(keel_abi.Context(), build, inputs, [], device="reference")
+    assert "blocks of rows, joined in place" not in [launch["impl"] for launch in plan.report(*inputs)["launches"]]
+    np.testing.assert_allclose(plan.run(*inputs)[0], alone.run(*inputs)[0], rtol=1e-4, atol=2e-6)
