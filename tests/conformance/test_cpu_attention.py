@@ -1,5 +1,5 @@
 """attention of a few rows on the cpu device, which reads keys and values in place, and of more rows, which packs them, some heads at a time: masks, causal,
-sizes of zero and one, f32 and f64; constant masks, whose hidden columns are left out if nothing of them can reach the result. Oracle: NumPy in f64."""
+sizes of zero and one, f32 and f64; heads between the rows, in place; constant masks, whose hidden columns are left out if nothing of them can reach the result. Oracle: NumPy in f64."""
 import keel_abi
 import numpy as np
 import pytest
@@ -107,7 +107,7 @@ def test_joined_keys_and_values(dims, kind, dtype):
             plan = as_call(keel_abi.Context(threads=threads), build, [q, *keys, *values, *mask], [])
             made.append(np.array(plan.run(q, *keys, *values, *mask)[0]))
             if len(keys) + len(values) > 2 and made[0].size > 0:
-                assert [launch["impl"] for launch in plan.report(q, *keys, *values, *mask)["launches"]] == ["blocks of rows, joined in place"]
+                assert [launch["impl"] for launch in plan.report(q, *keys, *values, *mask)["launches"]] == ["attention of rows where they are"]
         np.testing.assert_allclose(made[0], exact, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=2e-6 if dtype == np.float32 else 1e-14)
         assert made[0].tobytes() == made[1].tobytes() == made[2].tobytes()
 
@@ -120,5 +120,56 @@ def test_other_calls_are_run_by_their_nodes(build):
     q, k, more, v = (rng.standard_normal((n, 4, 32)).astype(np.float32) for n in (4, 2, 2, 2))
     inputs = [q, k, more, v] if "concat" in build.__code__.co_consts else [q[:2], k, more, v]
     plan, alone = as_call(keel_abi.Context(), build, inputs, []), as_call(keel_abi.Context(), build, inputs, [], device="reference")
-    assert "blocks of rows, joined in place" not in [launch["impl"] for launch in plan.report(*inputs)["launches"]]
+    assert "attention of rows where they are" not in [launch["impl"] for launch in plan.report(*inputs)["launches"]]
     np.testing.assert_allclose(plan.run(*inputs)[0], alone.run(*inputs)[0], rtol=1e-4, atol=2e-6)
+
+
+def turn(g, x):
+    return g.node("transpose", x, perm=[0, 2, 1, 3])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["plain", "causal", "mask", "hidden"])
+# rows of q, rows of k and v, columns of q and k, columns of v, which of q, k, v and the result have their heads between the rows
+@pytest.mark.parametrize("dims", [(128, 128, 64, 64, "qkvy"), (3, 70, 64, 32, "qkvy"), (2, 40, 256, 96, "kvy"), (61, 45, 20, 32, "vy"),
+                                  (50, 1100, 64, 33, "qkvy"), (1, 1, 8, 32, "qkvy"), (30, 30, 16, 64, "q"), (0, 4, 16, 32, "qkvy"), (5, 4, 16, 0, "qkvy")], ids=str)
+def test_turned_heads(dims, kind, dtype):
+    rows, kept, depth, columns, turned = dims
+    rng = np.random.default_rng(rows)
+    shapes = {"q": (rows, depth), "k": (kept, depth), "v": (kept, columns)}
+    dense = {name: rng.standard_normal((2, 3, *shape)).astype(dtype) for name, shape in shapes.items()}
+    inputs = [x.swapaxes(1, 2).copy() if name in turned else x for name, x in dense.items()]
+    mask = triangle(-1e9)(3, rows, kept).astype(dtype) if kind == "hidden" else rng.standard_normal((2, 1, rows, kept)).astype(dtype)
+    masks = [mask] if kind in ("mask", "hidden") else []
+
+    def attend(g, *xs):
+        xs = [turn(g, x) if name in turned else x for name, x in zip("qkv", xs)] + list(xs[3:])
+        y = g.node("attention", *xs, causal=kind == "causal")
+        return turn(g, y) if "y" in turned else y
+
+    made = []
+    for threads in (1, 3):
+        plan = as_nodes(keel_abi.Context(threads=threads), attend, inputs, masks, device="cpu")
+        assert "attention of rows where they are" in [step["impl"] for step in plan.report(*inputs)["launches"]] or 0 in dims or rows == 1
+        made.append(np.array(plan.run(*inputs)[0]))
+    exact = wanted(*(dense[name].astype(np.float64) for name in "qkv"), masks[0].astype(np.float64) if masks else None, kind == "causal")
+    exact = exact.swapaxes(1, 2) if "y" in turned else exact
+    np.testing.assert_allclose(made[0], exact, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=2e-6 if dtype == np.float32 else 1e-14)
+    assert made[0].tobytes() == made[1].tobytes()
+
+
+@pytest.mark.parametrize("rows", [1, 3, 40])
+def test_turned_rows_are_joined(rows):
+    """Keys and values of new tokens come with their heads between the rows, the kept ones do not."""
+    rng = np.random.default_rng(rows)
+    q, a, b = (rng.standard_normal((2, rows, 3, 32)).astype(np.float32) for _ in range(3))
+    k, v = (rng.standard_normal((2, 3, 50, 32)).astype(np.float32) for _ in range(2))
+
+    def attend(g, q, a, b, k, v):
+        keys, values = (g.node("concat", kept, turn(g, new), axis=2) for kept, new in ((k, a), (v, b)))
+        return turn(g, g.node("attention", turn(g, q), keys, values))
+    plan = as_nodes(keel_abi.Context(threads=2), attend, [q, a, b, k, v], [], device="cpu")
+    assert [step["impl"] for step in plan.report(q, a, b, k, v)["launches"]] == ["attention of rows where they are"] or rows == 1
+    turned = [x.swapaxes(1, 2).astype(np.float64) for x in (q, a, b)]
+    exact = wanted(turned[0], np.concatenate([k, turned[1]], 2), np.concatenate([v, turned[2]], 2), None, False).swapaxes(1, 2)
+    np.testing.assert_allclose(plan.run(q, a, b, k, v)[0], exact, rtol=1e-4, atol=2e-6)

@@ -26,8 +26,9 @@ struct NormOp {
   // 0.
   void (*masked_softmax)(void* x, int64_t rows, int64_t n, int64_t room, double scale, const void* mask,
                          int64_t mask_row, int64_t mask_step, StopFlagOf stop);
-  // The largest magnitude of n elements: infinity or NaN if one of them is. Null for 16-bit floats.
-  double (*magnitude)(const void* x, int64_t n);
+  // The largest magnitude of rows of n elements, `step` apart: infinity or NaN if one of them is. Null for
+  // 16-bit floats.
+  double (*magnitude)(const void* x, int64_t rows, int64_t n, int64_t step);
   // y = (x - mean) / sqrt(variance + eps) * g + b; rms_norm: without mean and b
   void (*layer_norm)(const void* x, const void* g, const void* b, int64_t n, double eps, void* y,
                      StopFlagOf stop);

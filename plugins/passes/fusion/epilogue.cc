@@ -4,8 +4,9 @@
 // The chain grows while each value has one user and keeps its type; then the device gets the longest chain
 // that it accepts.
 //
-// An attention is grouped with the concatenations in front of it that join rows of its keys or values, such
-// as a new token's with kept rows: the device may read the rows where they are.
+// An attention is grouped with what moves rows to it and from it and has no other use: transposes of heads
+// and rows, and concatenations in front that join rows of its keys or values, such as a new token's with kept
+// ones. The device may read and write the rows where they are.
 #include <algorithm>
 
 #include "plugins/passes/edit/elementwise.h"
@@ -38,34 +39,51 @@ std::vector<NodeId> chain_from(const Edit& e, NodeId root) {
   return chain;
 }
 
-// The node that joins the rows of v for one user alone; kNone: v is no such result.
-NodeId joins_rows(const Edit& e, keel_value v) {
-  const NodeId n = e.made_by(v, "concat");
-  const bool rows = n != kNone && e.integer(n, "axis") + 2 == static_cast<int64_t>(e.type(v).rank());
-  return rows && e.single_use(v) ? n : kNone;
+bool turns_heads(const Edit& e, NodeId n) {
+  return e.is(n, "transpose") && e.list(n, "perm") == Ints{0, 2, 1, 3};
 }
 
-// In program order; empty if nothing is joined.
-std::vector<NodeId> with_joined_rows(const Edit& e, NodeId attention) {
-  const NodeId keys = joins_rows(e, e.in(attention, 1)), values = joins_rows(e, e.in(attention, 2));
+bool joins_rows(const Edit& e, NodeId n) {
+  return e.is(n, "concat") && e.integer(n, "axis") + 2 == static_cast<int64_t>(e.type(e.out(n)).rank());
+}
+
+// Adds the nodes that move rows to v, for one user alone.
+void add_moves_before(const Edit& e, keel_value v, bool may_join, std::vector<NodeId>* group) {
+  const NodeId n = e.producer(v);
+  if (n == kNone || !e.single_use(v)) return;
+  const bool joins = may_join && joins_rows(e, n);
+  if (!joins && !turns_heads(e, n)) return;
+  for (size_t i = 0; joins && i < e.ins(n).size(); i++) add_moves_before(e, e.in(n, i), false, group);
+  group->push_back(n);
+}
+
+std::vector<NodeId> with_moves(const Edit& e, NodeId attention) {
   std::vector<NodeId> group;
-  if (keys == kNone && values == kNone) return group;
-  for (NodeId n : e.nodes())
-    if (n == attention || n == keys || n == values) group.push_back(n);
+  for (size_t i = 0; i < 3; i++) add_moves_before(e, e.in(attention, i), i > 0, &group);
+  group.push_back(attention);
+  const keel_value y = e.out(attention);
+  if (e.single_use(y) && turns_heads(e, e.users(y)[0])) group.push_back(e.users(y)[0]);
   return group;
+}
+
+// If the device refuses, the result stays as attention makes it.
+void claim_moves(const Edit& e, NodeId attention, Claims* claims) {
+  std::vector<NodeId> group = with_moves(e, attention);
+  if (claims->whole(&group) || e.is(group.back(), "attention")) return;
+  group.pop_back();
+  claims->whole(&group);
 }
 
 }  // namespace
 
 void epilogue(Edit& e) {
-  Claims claims(e, "epilogue", 2), joined(e, "joined", 2);
+  Claims chains(e, "epilogue", 2), moves(e, "moves", 2);
   for (NodeId n : e.nodes()) {
     if (!e.alive(n)) continue;
-    if (is_root(e.op(n))) claims.beginning(chain_from(e, n));
-    if (e.is(n, "attention")) {
-      std::vector<NodeId> group = with_joined_rows(e, n);
-      joined.whole(&group);
-    }
+    if (is_root(e.op(n)))
+      chains.beginning(chain_from(e, n));
+    else if (e.is(n, "attention"))
+      claim_moves(e, n, &moves);
   }
 }
 
