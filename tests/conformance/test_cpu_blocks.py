@@ -63,8 +63,9 @@ def test_products(size, bits, zero, constants, rounded):
     got, impls = product(inputs, bits, constants=constants, rounded=rounded)
     assert is_right(got, inputs, bits, rounded)
     few, width = np.prod(size[0][:-1]) <= 16, size[3]
-    served = (few or bits < 8) and width >= 4 and width & (width - 1) == 0 if rounded else few
-    assert ("weights unpacked in loops" + ", x rounded" * rounded in impls) == served or got.size == 0
+    served = width >= 4 and width & (width - 1) == 0 if rounded else few
+    by_class = rounded and bits == 8 and not few  # many rows: depends on the class of processor
+    assert ("weights unpacked in loops" + ", x rounded" * rounded in impls) == served or got.size == 0 or by_class
 
 
 @pytest.mark.parametrize("width", [4, 8, 16, 32, 64, 128, 256, 1024])

@@ -8,8 +8,8 @@ Usage: decoder.py [FORM...] [--layers 4] [--rounds 15] [--threads 1] [--wall]
   --wall: wall time instead of processor time
 
 Answers are compared first, except for llama.cpp (see decoder_llama.py). Each side is a process; they alternate within each round. A line
-has the medians, the median of the per-round ratios to the best peer with its 95 % interval, and the weights that Keel reads in a second
-beside a sum of 512 MB.
+has the medians, the median of the per-round ratios to the best peer with its 95 % interval, and the bytes that Keel reads in a second, of
+weights alone and of weights, keys and values, and those of a sum of 512 MB.
 """
 import argparse
 import statistics
@@ -91,8 +91,11 @@ def measured(form, folder, args):
 def line(form, layers, times):
     ours = next(iter(times))
     best, ratio, (low, high) = ratio_to_best(times, ours)
-    read = layers * sum(rows * columns for rows, columns in MATRICES.values()) * BYTES[form.rstrip("i")] / statistics.median(times[ours]) / 1e9
-    return f"{form:5} {medians_text(times)}  ratio to {best} {ratio:.2f} [{low:.2f}, {high:.2f}]  {read:.1f} GB/s of {bandwidth():.1f}"
+    seconds = statistics.median(times[ours])
+    read = layers * sum(rows * columns for rows, columns in MATRICES.values()) * BYTES[form.rstrip("i")]
+    kept = layers * 2 * KEPT * WIDTH * (2 if form == "bf16" else 4)
+    rates = f"{read / seconds / 1e9:.1f} GB/s of weights, {(read + kept) / seconds / 1e9:.1f} with keys and values, of {bandwidth():.1f}"
+    return f"{form:5} {medians_text(times)}  ratio to {best} {ratio:.2f} [{low:.2f}, {high:.2f}]  {rates}"
 
 
 def main():
