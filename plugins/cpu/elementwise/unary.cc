@@ -11,12 +11,13 @@ namespace {
 
 // n elements past the caches.
 void Stream(const UnaryOp& op, const char* x, char* y, int64_t n) {
-  if (op.stream != nullptr && BeforeLine(y) % op.size_out == 0) {
-    const int64_t before = std::min(n, BeforeLine(y) / op.size_out);
-    op.loop(x, y, before);
-    op.stream(x + before * op.size_in, y + before * op.size_out, n - before);
-    return StreamFence();
-  }
+  const auto part = [&](UnaryLoop loop) {
+    return [&op, x, loop](int64_t begin, int64_t end, char* to) {
+      loop(x + begin * op.size_in, to, end - begin);
+    };
+  };
+  if (op.stream != nullptr && BeforeLine(y) % op.size_out == 0)
+    return EachPast(y, op.size_out, n, part(op.loop), part(op.stream));
   EachTile(y, op.size_out, n, [&](int64_t begin, int64_t end, char* to) {
     FetchAhead(x + begin * op.size_in, (end - begin) * op.size_in);
     op.loop(x + begin * op.size_in, to, end - begin);

@@ -35,7 +35,10 @@ struct NormOp {
   void (*rms_norm)(const void* x, const void* g, const void* b, int64_t n, double eps, void* y,
                    StopFlagOf stop);
   // y = x * k + h with k = g / sqrt(var + eps), h = b - mean * k of channel c
-  void (*batch_norm)(const void* x, const void* const* channels, int64_t c, int64_t n, double eps, void* y);
+  using BatchNorm = void (*)(const void* x, const void* const* channels, int64_t c, int64_t n, double eps,
+                             void* y);
+  BatchNorm batch_norm;
+  BatchNorm batch_norm_stream;  // the same, but stores past the caches; y begins a cache line. Null: none
 };
 inline constexpr int64_t kColumns = 256;
 

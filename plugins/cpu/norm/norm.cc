@@ -73,6 +73,20 @@ keel_rc PrepareLayerNorm(const Node& node, keel_launch* launch) {
   return Keep(launch, Norm{Find(node), 0, node.Real("eps")}, RunLayerNorm<kCentred>);
 }
 
+// n elements past the caches; apart, so that GCC inlines the loop over small planes.
+__attribute__((noinline)) void StreamBatchNorm(const Norm& s, const char* x, const void* const* channels,
+                                               int64_t c, int64_t n, char* y) {
+  const int64_t size = s.op->size;
+  const auto by = [&](NormOp::BatchNorm loop) {
+    return [=, &s](int64_t begin, int64_t end, char* to) {
+      loop(x + begin * size, channels, c, end - begin, s.eps, to);
+    };
+  };
+  if (s.op->batch_norm_stream != nullptr && BeforeLine(y) % size == 0)
+    EachPast(y, size, n, by(s.op->batch_norm), by(s.op->batch_norm_stream));
+  else
+    EachTile(y, size, n, by(s.op->batch_norm));
+}
 keel_rc RunBatchNorm(const keel_call* call) {
   const Norm& s = State<Norm>(call);
   const keel_tensor& t = *call->in[0];
@@ -85,10 +99,8 @@ keel_rc RunBatchNorm(const keel_call* call) {
   const bool streams = Streams(call, 0, call->count * s.op->size);
   ParallelPieces(call, t.shape[0] * c, n, 4, [&](int64_t p, int64_t begin, int64_t end) {
     const int64_t at = p * plane + begin * s.op->size;
-    const auto part = [&](int64_t from, int64_t to, char* out) {
-      s.op->batch_norm(x + at + from * s.op->size, channels, p % c, to - from, s.eps, out);
-    };
-    streams ? EachTile(y + at, s.op->size, end - begin, part) : part(0, end - begin, y + at);
+    if (!streams) return s.op->batch_norm(x + at, channels, p % c, end - begin, s.eps, y + at);
+    StreamBatchNorm(s, x + at, channels, p % c, end - begin, y + at);
   });
   return Done(call);
 }

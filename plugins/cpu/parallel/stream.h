@@ -72,4 +72,14 @@ void EachTile(char* out, int64_t size, int64_t n, F&& f) {
   StreamFence();
 }
 
+// The same by loop and, from a cache line on, by past, which stores past the caches itself. No element is in
+// two lines.
+template <class F, class G>
+void EachPast(char* out, int64_t size, int64_t n, F&& loop, G&& past) {
+  const int64_t before = std::min(n, BeforeLine(out) / size);
+  loop(int64_t{0}, before, out);
+  past(before, n, out + before * size);
+  StreamFence();
+}
+
 }  // namespace keel_cpu
