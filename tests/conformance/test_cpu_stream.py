@@ -31,12 +31,16 @@ def test_one_op_alone(n, threads):
     np.testing.assert_array_equal(context.apply("cpu", "less", *(np.resize(v, 4 * n) for v in (a, b))), np.resize(a, 4 * n) < np.resize(b, 4 * n))
 
 
-@pytest.mark.parametrize("op", ["exp", "tanh", "sigmoid", "erf", "silu", "gelu", "log"])
+@pytest.mark.parametrize("op", ["exp", "tanh", "sigmoid", "erf", "silu", "gelu", "log", "neg", "abs", "sign", "sqrt", "rsqrt", "reciprocal", "floor", "ceil",
+                                "round", "relu", "square"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_functions_have_the_bits_of_short_rows(op, threads):
     context, x = keel_abi.Context(threads=threads), np.linspace(-9, 9, LENGTHS[2], dtype=np.float32)
+    x[[0, 100, -100, -1]] = np.nan, -np.inf, -0.0, np.inf
     rows = [np.array(context.apply("cpu", op, part)) for part in np.array_split(x, 7)]
-    np.testing.assert_array_equal(context.apply("cpu", op, x), np.concatenate(rows))
+    got, want = np.array(context.apply("cpu", op, x)), np.concatenate(rows)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
