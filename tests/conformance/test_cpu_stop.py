@@ -88,6 +88,9 @@ LONG = {"product": lambda: product(False, False, (2500, 2500), (2500, 2500)),
         "eigenvectors of a matrix": lambda: (lambda g, x: g.node("eigh", x, n_out=2)[1], [draw(600, 600)]),
         "singular vectors of a matrix": lambda: (lambda g, x: g.node("svd", x, n_out=3)[2], [draw(500, 500)]),
         "factors of a matrix": lambda: (lambda g, x: g.node("qr", x, n_out=2)[0], [draw(1200, 1200)]),
+        "triangular factor of a matrix": lambda: (lambda g, x: g.node("cholesky", x),
+                                                  [sum(np.eye(1500, k=k, dtype=np.float32) for k in (0, 0, 1, -1))]),
+        "solutions by a triangle": lambda: (lambda g, a, x: g.node("triangular_solve", a, x), [np.eye(1500, dtype=np.float32), draw(1500, 1500)]),
         "inverse of a matrix": lambda: one("inv", (1000, 1000)),
         "tanh": lambda: one("tanh", (60_000_000,))}
 

@@ -1,8 +1,11 @@
 // dense.cc: compiles dense.inc per SIMD level and selects one.
 #include "plugins/cpu/linear_algebra/dense.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <new>

@@ -116,6 +116,7 @@ void RunMatrices(const keel_call* call, int64_t count, int64_t begin, int64_t en
     for (size_t i = 0; i < in.size(); i++) from[i] = in[i].Load(b);
     for (size_t r = 0; r < out.size(); r++) to[r] = out[r].At(b);
     const DenseResult result = run(shape, from, to);
+    if (Cancelled(call)) return;
     if (result.outcome == Outcome::kNan)
       for (auto& t : out) t.SetNan(b);
     else if (result.outcome != Outcome::kDone)
