@@ -10,7 +10,7 @@ namespace {
 
 // 16-bit floats are summed in f32 and rounded once; all others are added in place.
 template <class T>
-void AddRow(Compute<T>* sums, const T* u, int64_t n) {
+[[gnu::always_inline]] inline void AddRow(Compute<T>* sums, const T* u, int64_t n) {
   for (int64_t q = 0; q < n; q++) {
     if constexpr (std::is_integral_v<T>)
       sums[q] = static_cast<T>(static_cast<uint64_t>(sums[q]) + static_cast<uint64_t>(u[q]));
@@ -40,6 +40,8 @@ keel_rc RunScatterAdd(const keel_call* call) {
       sums = wide.get();
     Fill(call, sums, n * inner, Compute<T>{0});
     InChunks(call, 0, picks * Pieces(inner), std::min(inner, kPiece) + 4, [&](int64_t begin, int64_t end) {
+      if (inner == 1)  // without the frame of a row, a third of the time
+        for (; begin < end; begin++) AddRow<T>(sums + index[begin], u + begin, 1);
       EachPiece(begin, end, inner, [&](int64_t k, int64_t first, int64_t stop) {
         AddRow<T>(sums + index[k] * inner + first, u + k * inner + first, stop - first);
       });
