@@ -40,7 +40,7 @@ keel_rc RunScatterAdd(const keel_call* call) {
       sums = wide.get();
     Fill(call, sums, n * inner, Compute<T>{0});
     InChunks(call, 0, picks * Pieces(inner), std::min(inner, kPiece) + 4, [&](int64_t begin, int64_t end) {
-      if (inner == 1)  // without the frame of a row, a third of the time
+      if (inner == 1)  // without the frame of a row: StringSplit of 10,000 rows takes 0.6 of the time
         for (; begin < end; begin++) AddRow<T>(sums + index[begin], u + begin, 1);
       EachPiece(begin, end, inner, [&](int64_t k, int64_t first, int64_t stop) {
         AddRow<T>(sums + index[k] * inner + first, u + k * inner + first, stop - first);
