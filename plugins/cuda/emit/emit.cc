@@ -60,6 +60,21 @@ const OwnText* FindOwn(std::string_view name) {
   return nullptr;
 }
 
+// Functions of f16 and bf16 with texts of their own (scalar.cuh).
+struct HalfText {
+  const char* name;
+  bool is_of_f16;
+  const char* text;
+};
+constexpr HalfText kHalves[] = {{"exp", true, "exp_of_half($0)"},
+                                {"tanh", true, "tanh_of_half($0)"},
+                                {"sqrt", false, "sqrt_of_bf16($0)"}};
+const char* TextOfHalf(std::string_view name, keel_dt dtype) {
+  for (const HalfText& each : kHalves)
+    if (name == each.name && (dtype == KEEL_BF16 || (dtype == KEEL_F16 && each.is_of_f16))) return each.text;
+  return nullptr;
+}
+
 std::string Replaced(std::string text, std::string_view what, const std::string& with) {
   for (size_t at; (at = text.find(what)) != std::string::npos;) text.replace(at, what.size(), with);
   return text;
@@ -89,6 +104,7 @@ std::string ExpressionOf(const Step& step, const Body& body, const std::vector<s
     return keel::plugin::substitute(Replaced(Narrow(text, from), "$A", Literal(step.attribute, from)),
                                     in.data());
   }
+  if (const char* text = TextOfHalf(step.op, from)) return keel::plugin::substitute(text, in.data());
   const ScalarOp* op = keel::plugin::find_scalar_op(step.op);
   return keel::plugin::substitute(IsFloat(from) ? op->c_float : op->c_integer, in.data());
 }

@@ -141,6 +141,9 @@ void await_copies() {
 #define BLOCK_KERNEL(name) SIMT_KERNEL(name, true, kThreads)
 #define WIDE_KERNEL(name) SIMT_KERNEL(name, true, kMostThreads)
 inline float exp2_approximate(float x) { return std::exp2(x); }
+inline float exp2_of_half(float x) { return std::exp2(x); }
+inline float reciprocal_of_half(float x) { return 1 / x; }
+inline float sqrt_of_bf16(float x) { return std::sqrt(x); }
 // The device's clock.
 inline unsigned long long nanoseconds() {
   timespec now;
