@@ -69,7 +69,7 @@ Attention LoopsFor(keel_dt dtype) {
   return w;
 }
 
-// Whether k and v are packed, and what else follows from the sizes.
+// Whether k and v are packed, hidden columns, threads: all that depends on the sizes.
 void ChooseWay(const Node& node, Attention* w) {
   w->in_place = w->multiply->dots != nullptr && AreDots(w->l, w->d) &&
                 w->l * w->s * std::max(w->d, w->e) <= Attention::kMostInPlace;

@@ -26,7 +26,7 @@ bool CanTurnResult(const Node& attention);
 // Prepares an attention with operands that the launch has.
 keel_rc KeepAttention(const Node& attention, const AttentionForm& form, keel_launch* launch);
 
-// A `call` of an attention and what moves rows to it and from it (attention_call.cc).
+// A `call` of an attention and moves of its rows (attention_call.cc).
 bool IsAttentionCall(const Node& call);
 keel_rc PrepareAttentionCall(const Node& call, keel_launch* launch);
 

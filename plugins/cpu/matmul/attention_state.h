@@ -1,4 +1,4 @@
-// attention_state.h: what a launch of attention keeps: its numbers, where rows are, and the parts of its
+// attention_state.h: the state of a launch of attention: its numbers, where rows are, and the parts of its
 // workspace, one after the other: packed heads, a lane for each thread, joined keys and values, flags.
 #pragma once
 

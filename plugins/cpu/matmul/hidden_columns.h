@@ -1,6 +1,6 @@
 // hidden_columns.h: the columns that a constant mask hides from blocks of rows of attention: its numbers
 // there are so low that the weights are exactly 0, as in a causal mask of -1e9. A block leaves them out, if
-// the scores of the run are small beside the mask's numbers.
+// the scores of the run are small, compared with the mask's numbers.
 #pragma once
 
 #include <algorithm>

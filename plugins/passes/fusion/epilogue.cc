@@ -4,9 +4,9 @@
 // The chain grows while each value has one user and keeps its type; then the device gets the longest chain
 // that it accepts.
 //
-// An attention is grouped with what moves rows to it and from it and has no other use: transposes of heads
-// and rows, and concatenations in front that join rows of its keys or values, such as a new token's with kept
-// ones. The device may read and write the rows where they are.
+// An attention is grouped with the moves of its rows that have no other use: transposes of heads and rows,
+// and concatenations in front that join rows of its keys or values, such as a new token's with kept ones. The
+// device may read and write the rows where they are.
 #include <algorithm>
 
 #include "plugins/passes/edit/elementwise.h"
