@@ -1,5 +1,8 @@
 """tools/bench: statistics with known values, models by NumPy, tables that mark missing measurements."""
 import functools
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from bench import Field, row_of  # noqa: E402
 from figures import interval, markdown, verdict  # noqa: E402
 from forms import composite_form, onnx_form  # noqa: E402
 from host import host  # noqa: E402
+import limited  # noqa: E402
 from models import WORKLOADS, bert, gpt2, mlp  # noqa: E402
 from report import put  # noqa: E402
 
@@ -132,3 +136,21 @@ def test_cases_of_ops_are_sound(family):
     for case in cases:
         inferred = onnx.shape_inference.infer_shapes(case.model(), check_type=True, strict_mode=True)
         assert inferred.graph.output[0].type.tensor_type.elem_type, case.name
+
+
+def test_a_library_limited_to_avx2_sees_no_avx512(tmp_path):
+    """Its copy has a breakpoint in place of each cpuid; the preloaded handler answers all leaves as the processor, but for newer vectors."""
+    (tmp_path / "leaf.c").write_text("#include <cpuid.h>\nvoid leaf(unsigned l, unsigned s, unsigned* r) { __cpuid_count(l, s, r[0], r[1], r[2], r[3]); }\n")
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", tmp_path / "own.so", tmp_path / "leaf.c"], check=True)
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", tmp_path / "trap.so", BENCH / "cpuid_avx2.c"], check=True)
+    shutil.copy(tmp_path / "own.so", tmp_path / "limited.so")
+    assert len(limited.cpuid_places(tmp_path / "own.so")) == 1
+    limited.without_cpuid(tmp_path / "limited.so")
+    assert limited.cpuid_places(tmp_path / "limited.so") == []
+    ask = ("import ctypes, sys; r = (ctypes.c_uint * 4)(); leaf = ctypes.CDLL(sys.argv[1]).leaf\n"
+           "for l, s in ((0, 0), (7, 0), (7, 1)): leaf(l, s, r); print(*r)")
+    own, less = (np.array(subprocess.run([sys.executable, "-c", ask, tmp_path / f"{name}.so"], env={**os.environ, "LD_PRELOAD": str(tmp_path / "trap.so")},
+                                         capture_output=True, text=True, check=True).stdout.split(), np.uint32).reshape(3, 4) for name in ("own", "limited"))
+    assert (own[0] == less[0]).all() and not (less[1:] & ~own[1:]).any()
+    assert not less[1, 1] & 1 << 16 and less[1, 1] & 1 << 5 == own[1, 1] & 1 << 5  # AVX512F; AVX2
+    assert (own[1:] & ~less[1:]).any() == ("avx512f" in Path("/proc/cpuinfo").read_text())

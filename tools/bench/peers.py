@@ -1,13 +1,16 @@
 """The other runtimes, in a separate venv (build/peers), installed on first use.
 
 Usage: peers.py    installs the packages of peers.txt and lists missing ones
-From Python: peers.use() restarts the current program in that venv.
+From Python: peers.use() restarts the current program in that venv; with KEEL_CPU_ISA=avx2, all peers are limited too (limited.py).
 """
 import importlib.util
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
+
+import limited
 
 HERE = Path(__file__).resolve().parent
 VENV = HERE.parents[1] / "build" / "peers"
@@ -44,6 +47,11 @@ def install():
     return failed
 
 
+def packages():
+    """The venv's folder of packages: its Python is the one that made it."""
+    return Path(sysconfig.get_path("purelib", "posix_prefix", vars={"base": str(VENV)}))
+
+
 def has(module):
     return module is None or importlib.util.find_spec(module) is not None
 
@@ -54,7 +62,8 @@ def use():
     if Path(sys.prefix) != VENV and not {"-h", "--help"} & set(sys.argv[1:]):
         for line, why in install().items():
             print(f"peers: no {line}: {why}", file=sys.stderr)
-        os.execv(PYTHON, [str(PYTHON), *sys.argv])
+        limits = limited.environment(packages()) if os.environ.get("KEEL_CPU_ISA") == "avx2" else {}
+        os.execve(PYTHON, [str(PYTHON), *sys.argv], os.environ | limits)
 
 
 if __name__ == "__main__":
