@@ -8,7 +8,8 @@ from regions import as_nodes
 
 FLOATS = {"bf16": (ml_dtypes.bfloat16, 2.0**-8), "f16": (np.float16, 2.0**-11)}
 SHAPES = [((3, 5), (5, 4)), ((100, 70), (70, 33)), ((1, 300), (300, 65)), ((97, 1), (1, 17)), ((2, 40, 50), (50, 60)), ((3, 1, 20, 30), (2, 30, 40)),
-          ((1, 20, 30), (4, 30, 40)), ((2, 3, 17, 19), (1, 3, 19, 23)), ((0, 5), (5, 4)), ((3, 0), (0, 4)), ((2, 2000), (2000, 3)), ((3, 769), (769, 37)), ((2, 5, 1001), (2, 1001, 9))]
+          ((1, 20, 30), (4, 30, 40)), ((2, 3, 17, 19), (1, 3, 19, 23)), ((0, 5), (5, 4)), ((3, 0), (0, 4)), ((2, 2000), (2000, 3)), ((3, 769), (769, 37)), ((2, 5, 1001), (2, 1001, 9)),
+          ((533, 1100), (1100, 40))]
 
 
 def product(a, b, ta, tb, constant):
@@ -34,6 +35,15 @@ def test_products_of_16_bit_floats(name, left, right, ta, tb, constant):
     got = product(turned(a, ta), turned(b, tb), ta, tb, constant).astype(np.float64)
     assert got.shape == wide.shape
     assert (abs(got - wide) <= half_ulp * abs(wide) + 2e-7 * (8 + left[-1]**0.5) * magnitude + 1e-7).all()
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_a_row_has_the_same_bits_among_many_rows_and_among_few(name):
+    """Many rows take panels that were widened before, part by part of k (widened.inc)."""
+    rng = np.random.default_rng(7)
+    a, b = (rng.standard_normal(s).astype(FLOATS[name][0]) for s in ((533, 1100), (1100, 40)))
+    many, few = (product(x, b, False, False, True) for x in (a, a[:12]))
+    assert many[:12].tobytes() == few.tobytes()
 
 
 @pytest.mark.parametrize("constant", [False, True])
