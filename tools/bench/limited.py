@@ -2,7 +2,9 @@
 
 peers.use() calls environment() where KEEL_CPU_ISA=avx2 is set. oneDNN, PyTorch, XLA, TensorFlow, NumPy and the C library have switches.
 ONNX Runtime has none: it runs from a copy (build/peers-avx2) whose cpuid instructions are breakpoints that cpuid_avx2.c answers.
-It needs objdump and a C compiler. Processors differ in more than vectors (caches, memory), so a table says "limited to AVX2".
+It needs objdump and a C compiler. llama.cpp (decoder.py) is compiled for the processor; for AVX2 it needs a build of its own, once:
+CMAKE_ARGS="-DGGML_NATIVE=OFF" build/peers/bin/python -m pip install --no-deps --no-binary llama-cpp-python --target build/peers-avx2 PACKAGE
+(that of decoder_llama.py; without the processor's own, ggml takes AVX2, FMA and F16C). Processors differ in more than vectors (caches, memory), so a table says "limited to AVX2".
 """
 import os
 import shutil
