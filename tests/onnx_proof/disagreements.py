@@ -36,6 +36,7 @@ TABLE = [
     ("Slice", always, "runtime", "reference takes a start before the first element as NumPy does; it is clamped to the first"),
     ("Shape", always, "runtime", "reference takes an end before the first dim as the first"),
     ("ReduceSum ReduceL1 ReduceL2 ReduceSumSquare ReduceProd ReduceLogSum", empty, "reference", "runtime keeps the dims of an empty operand"),
+    ("MatMulInteger QLinearMatMul", empty, "reference", "runtime leaves sums of no products as its memory was"),
     ("ReduceSumSquare", always, "runtime", "reference widens i32 to i64"),
     ("Resize", lambda node, operands, opset: len(operands) == 4 and attribute(node, "coordinate_transformation_mode") == b"pytorch_half_pixel" and
      1 in operands[3], "runtime", "reference reads the place -0.5 where a size of the result is 1; it is 0"),
