@@ -48,12 +48,24 @@ def check_special():
 def check_columns():
     contexts = [keel_abi.Context(threads=n) for n in (1, 3)]
     random = np.random.default_rng(8)
-    for shape in ((3, 100, 64), (2, 31, 128), (1, 16, 64), (2, 40, 63), (2, 33, 65), (3, 64, 192), (40, 500, 64)):
-        x = random.standard_normal(shape).astype(np.float32)
-        for op, oracle in ORACLES.items():
-            got = [np.array(c.apply("cpu", op, x, axes=[1])) for c in contexts]
-            np.testing.assert_allclose(got[0], oracle(x.astype(np.float64), axis=1), rtol=1e-6, atol=1e-5, err_msg=f"{op} {shape}")
-            np.testing.assert_array_equal(*got)
+    for shape in ((3, 100, 64), (2, 31, 128), (1, 16, 64), (2, 40, 63), (2, 33, 65), (3, 64, 192), (40, 500, 64), (2, 7, 700), (1, 37, 2049), (1, 100, 5003)):
+        for dtype, bound in ((np.float32, 1e-6), (np.float64, 1e-6), (np.float16, 1e-3)):
+            x = random.standard_normal((*shape[:-1], shape[-1] + 1)).astype(dtype).ravel()[1:np.prod(shape) + 1].reshape(shape)
+            for op, oracle in ORACLES.items():
+                got = [np.array(c.apply("cpu", op, x, axes=[1])) for c in contexts]
+                np.testing.assert_allclose(got[0], oracle(x.astype(np.float64), axis=1), rtol=bound, atol=10 * bound, err_msg=f"{op} {shape} {dtype}")
+                np.testing.assert_array_equal(*got)
+
+
+def check_special_columns():
+    context = keel_abi.Context(threads=1)
+    for dtype, rows, n in itertools.product((np.float32, np.float64, np.float16), (1, 8, 9, 40), (1, 15, 16, 31, 33, 700, 2050)):
+        for row, column, special in itertools.product({0, rows // 2, rows - 1}, {0, n // 2, n - 1}, (np.nan, np.inf, -np.inf)):
+            x = np.ones((rows, n), dtype)
+            x[row, column] = special
+            for op in ("reduce_max", "reduce_min"):
+                got = np.array(context.apply("cpu", op, x, axes=[0]))
+                np.testing.assert_array_equal(got, ORACLES[op](x, axis=0), err_msg=f"{op} {dtype} {x.shape} {row} {column} {special}")
 
 
 def check_indices():
@@ -71,6 +83,10 @@ def check_indices():
 
 def test_columns_in_each_class():
     call_in_each_class("test_cpu_lines", "check_columns")
+
+
+def test_special_columns_in_each_class():
+    call_in_each_class("test_cpu_lines", "check_special_columns")
 
 
 def test_indices_in_each_class():

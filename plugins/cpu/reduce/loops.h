@@ -14,6 +14,7 @@
 namespace keel_cpu {
 
 inline constexpr int64_t kReduceTile = 1024, kReduceDeep = 16;
+inline constexpr int64_t kReduceColumns = 2048;  // most columns at once
 
 struct ReduceOp {
   const char* op;

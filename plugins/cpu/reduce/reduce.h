@@ -28,8 +28,6 @@ struct ReduceShape {
 };
 ReduceShape ShapeOfReduction(const int64_t* dims, int ndim, const Dims& axes);
 
-inline constexpr int64_t kReduceColumns = 512;
-
 template <class Source>
 class Reducer {
  public:
@@ -124,10 +122,14 @@ class Reducer {
 
   // ---- a row of accumulators
 
-  // Columns processed at once: n is split evenly.
+  // Columns processed at once: n is split evenly. Wide chunks read memory in order, but several threads need
+  // four each.
   int64_t ColumnsAtOnce(int64_t n) const {
-    const int64_t chunks = (n + source_.columns - 1) / source_.columns;
-    return std::min(source_.columns, ((n + chunks - 1) / chunks + 15) / 16 * 16);
+    const int64_t threads = call_->env->threads, share = n * s_.kept.Rows() / (4 * threads);
+    const int64_t least = threads == 1 ? source_.columns : std::min<int64_t>(512, source_.columns);
+    const int64_t most = std::clamp(share, least, source_.columns);
+    const int64_t chunks = (n + most - 1) / most;
+    return std::min(most, ((n + chunks - 1) / chunks + 15) / 16 * 16);
   }
   // Rows of m columns processed at once.
   int64_t RowsAtOnce(int64_t m) const {
