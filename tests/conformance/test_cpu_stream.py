@@ -55,11 +55,27 @@ def test_batch_norm_has_the_bits_of_single_images(threads):
     np.testing.assert_allclose(y, each[0] * (x - each[2]) / np.sqrt(each[3] + 1e-5) + each[1], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.int16, np.int64])
-def test_sizes_of_elements(dtype):
-    n = (13 << 20) // np.dtype(dtype).itemsize + 5
-    a, b = values(n, dtype), values(n, dtype, 2)
-    np.testing.assert_array_equal(keel_abi.Context(threads=2).apply("cpu", "maximum", a, b), np.maximum(a, b))
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sizes_of_elements(dtype, threads):
+    context, n = keel_abi.Context(threads=threads), (13 << 20) // np.dtype(dtype).itemsize + 5
+    a, b, one = values(n, dtype), values(n, dtype, 2), np.dtype(dtype).type(3)
+    for op, function in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("maximum", np.maximum), ("minimum", np.minimum)):
+        for x, y in ((a, b), (a, one), (one, b), (a[:-4], b[3:-1])):
+            np.testing.assert_array_equal(context.apply("cpu", op, x, y), function(x, y), err_msg=op)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_special_operands(dtype):
+    """Every pair of special numbers, which also follow an ordinary one."""
+    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1, -2], dtype)
+    pairs = np.array(np.meshgrid(special, special)).reshape(2, -1)
+    a, b = (np.resize(p, (13 << 20) // np.dtype(dtype).itemsize) for p in pairs)
+    context = keel_abi.Context(threads=1)
+    for op in ("add", "sub", "mul", "div", "maximum", "minimum"):
+        got, short = np.array(context.apply("cpu", op, a, b)), np.array(context.apply("cpu", op, *pairs))
+        np.testing.assert_array_equal(got, np.resize(short, a.shape), err_msg=op)
+        np.testing.assert_array_equal(np.signbit(got) & (got == got), np.signbit(np.resize(short, a.shape)) & (got == got), err_msg=op)
 
 
 @pytest.mark.parametrize("shapes", [((3, 1 << 20), (1 << 20,)), ((1531, 2055), (2055,)), ((1531, 2055), (1531, 1)), ((40000, 83), (83,)),

@@ -8,6 +8,7 @@
 #include "plugins/cpu/elementwise/broadcast.h"
 #include "plugins/cpu/parallel/parallel.h"
 #include "plugins/cpu/parallel/stream.h"
+#include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
 namespace {
@@ -38,9 +39,25 @@ class Failure {
   std::atomic<int64_t> at_ = kNone;
 };
 
+// Not with the fetches of tiles, 0.75 of the time of sums without them on a Xeon; there it was not measured.
+bool StreamsInPlace(const BinaryOp& op, int kind) {
+  static const bool foresees = ThisChip() == Chip::kAmd;
+  return foresees && op.streams[kind] != nullptr;
+}
+
 // n contiguous elements on one thread; the index of the first that fails, or -1.
 int64_t RunPart(const BinaryOp& op, int kind, Operands p, int64_t n) {
   if (!p.streams) return op.loops[kind](p.a, p.b, p.c, n);
+  if (StreamsInPlace(op, kind) && BeforeLine(p.c) % op.size_out == 0) {
+    const auto part = [&](BinaryLoop loop) {
+      return [&, loop](int64_t begin, int64_t end, char* to) {
+        const Operands from = p.From(begin, op, kind);
+        loop(from.a, from.b, to, end - begin);
+      };
+    };
+    EachPast(p.c, op.size_out, n, part(op.loops[kind]), part(op.streams[kind]));
+    return -1;
+  }
   int64_t failed = -1;
   EachTile(p.c, op.size_out, n, [&](int64_t begin, int64_t end, char* to) {
     const Operands from = p.From(begin, op, kind);

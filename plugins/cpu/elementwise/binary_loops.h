@@ -16,6 +16,7 @@ struct BinaryOp {
   uint8_t size_in, size_out;  // per element, see parallel/parallel.h
   uint16_t cost;              // per element, see parallel/parallel.h
   BinaryLoop loops[3];        // both vary; a has one element; b has one element
+  BinaryLoop streams[3];      // the same, but stored past the caches; c begins a cache line. Null: none
   const char* failure;        // the op's `fails` text in the catalogue; null: cannot fail
 };
 struct BinaryFamily {

@@ -1,6 +1,7 @@
 // compare_loops.cc: compiles compare_loops.inc per SIMD level and selects one.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <type_traits>
 
 #include "plugins/cpu/elementwise/binary_loops.h"

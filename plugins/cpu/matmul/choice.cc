@@ -13,15 +13,6 @@
 namespace keel_cpu {
 namespace {
 
-// Makers of processors, whose caches and units differ: each has lines of its own.
-enum class Chip { kAmd, kIntel };
-Chip ThisChip() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_is("intel")) return Chip::kIntel;
-#endif
-  return Chip::kAmd;
-}
-
 struct Measured {
   Chip chip;
   Isa isa;

@@ -70,6 +70,12 @@ const Choice& Chosen() {
 
 Isa MachineIsa() { return Chosen().machine; }
 Isa UsedIsa() { return Chosen().used; }
+Chip ThisChip() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_is("intel")) return Chip::kIntel;
+#endif
+  return Chip::kAmd;
+}
 const char* NameOf(Isa isa) { return kIsas[static_cast<int>(isa)].name; }
 const char* IsaProblem() { return Chosen().problem.empty() ? nullptr : Chosen().problem.c_str(); }
 int SimdLevel() { return kIsas[static_cast<int>(UsedIsa())].level; }

@@ -26,9 +26,11 @@ bool HasVnni();              // level 2, with AVX-512 VNNI (simd_vnni.inc)
 enum class Isa { kSse4, kAvx2, kAvx512, kAmx };
 Isa MachineIsa();  // the class of this machine
 Isa UsedIsa();     // the class that code is selected for: the machine's, or a lower one by KEEL_CPU_ISA
-const char* NameOf(Isa);   // as in KEEL_CPU_ISA
-const char* IsaProblem();  // null, or the error in KEEL_CPU_ISA
-void LimitOneDnn();        // limits oneDNN to UsedIsa; call it before any other oneDNN function
+const char* NameOf(Isa);           // as in KEEL_CPU_ISA
+const char* IsaProblem();          // null, or the error in KEEL_CPU_ISA
+enum class Chip { kAmd, kIntel };  // makers of processors, whose caches and units differ
+Chip ThisChip();                   // of an unknown maker: as kAmd
+void LimitOneDnn();                // limits oneDNN to UsedIsa; call it before any other oneDNN function
 
 }  // namespace keel_cpu
 
