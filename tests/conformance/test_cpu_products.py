@@ -67,7 +67,8 @@ close(context.apply("cpu", "matmul", a.astype("f8"), b.astype("f8")), a.astype(n
 for kind in ("i4", "u8"):
     a, b = (rng.integers(0, 1 << 30, dims).astype(kind) for dims in ((210, 2100), (2100, 40)))
     np.testing.assert_array_equal(context.apply("cpu", "matmul", a, b), (a.astype("u8") @ b.astype("u8")).astype(kind))
-for left, right in (((300, 2048), (2048, 270)), ((4, 210, 1024), (4, 1024, 270))):  # rows 8 and 4 KiB apart; these sums are exact
+for left, right in (((300, 2048), (2048, 270)), ((4, 210, 1024), (4, 1024, 270)),  # rows 8 and 4 KiB apart; these sums are exact
+                    ((17, 128, 64), (17, 64, 128)), ((24, 150, 67), (24, 67, 90)), ((33, 20, 5), (33, 5, 300))):  # each fetches the next
     a, b = (rng.integers(-9, 9, dims).astype(np.float32) for dims in (left, right))
     for each in contexts:
         np.testing.assert_array_equal(each.apply("cpu", "matmul", a, b), a.astype(np.float64) @ b)

@@ -77,6 +77,9 @@ void ChooseWay(const Node& node, Attention* w) {
   w->fetches = w->in_place && w->heads * w->s * (w->d + w->e) * w->multiply->size > SecondLevelCache() &&
                std::all_of(w->k.parts.begin(), w->k.parts.end(), together) &&
                std::all_of(w->v.parts.begin(), w->v.parts.end(), together);
+  if (!w->in_place)
+    w->fetches = w->d < kLongSum && w->k.parts.size() == 1 && w->v.parts.size() == 1 &&
+                 6 * w->HeadBytes() <= SecondLevelCache();
   if (node.Has(3) && node.In(3).data != nullptr && !w->in_place && !w->causal)
     w->multiply->size == 4 ? FindHidden<float>(node, w) : FindHidden<double>(node, w);
   w->threads = Budget();

@@ -36,26 +36,49 @@ void Join(const keel_call* call, const Attention& w, const JoinedRows& rows) {
   });
 }
 
+// Panel p of a head: of keys, then of values.
+void PackPanel(const keel_call* call, const Attention& w, int64_t head, int64_t p) {
+  const int64_t key_panels = w.multiply->Panels(w.s), value = p - key_panels;
+  char* to = w.PackedHead(call, head);
+  int64_t row = 0;
+  if (value < 0) {
+    const char* k = w.Whole(call, w.k, head, &row);
+    w.multiply->pack({k, 1, row}, w.d, w.s, p, to + p * w.PanelBytes(w.d));
+  } else {
+    const char* v = w.Whole(call, w.v, head, &row);
+    w.multiply->pack({v, row, 1}, w.s, w.e, value,
+                     to + key_panels * w.PanelBytes(w.d) + value * w.PanelBytes(w.s));
+  }
+}
 // Heads [from, to).
 void Pack(const keel_call* call, const Attention& w, int64_t from, int64_t to) {
-  const int64_t key_panels = w.multiply->Panels(w.s), value_panels = w.multiply->Panels(w.e);
-  const int64_t each = key_panels + value_panels;
+  const int64_t each = w.PanelsOfHead();
   ParallelFor(call, (to - from) * each, (w.d + w.s) * w.multiply->panel / 4, [&](int64_t begin, int64_t end) {
-    for (int64_t u = begin; u < end; u++) {
-      const int64_t head = from + u / each, p = u % each;
-      char* to = w.PackedHead(call, head);
-      int64_t row = 0;
-      if (p < key_panels) {
-        const char* k = w.Whole(call, w.k, head, &row);
-        w.multiply->pack({k, 1, row}, w.d, w.s, p, to + p * w.PanelBytes(w.d));
-      } else {
-        const char* v = w.Whole(call, w.v, head, &row);
-        w.multiply->pack({v, row, 1}, w.s, w.e, p - key_panels,
-                         to + key_panels * w.PanelBytes(w.d) + (p - key_panels) * w.PanelBytes(w.s));
-      }
-    }
+    for (int64_t u = begin; u < end; u++) PackPanel(call, w, from + u / each, u % each);
   });
 }
+
+// The rows of the head that a thread computes next: they are fetched during the products of scores.
+class Later {
+ public:
+  Later(const keel_call* call, const Attention& w, int64_t head) : call_(call), w_(w), head_(head) {}
+  // The next d of them, since shorter sums fetch as many.
+  Next Take() {
+    const HeadRows* const all[] = {&w_.k.parts[0], &w_.v.parts[0], &w_.q};
+    if (operand_ == std::size(all)) return {};
+    const HeadRows& rows = *all[operand_];
+    const int64_t size = w_.multiply->size, step = rows.row * size;
+    const Next next = {w_.Of(call_, rows, head_) + row_ * step, rows.columns * size, w_.d, step};
+    if ((row_ += w_.d) >= rows.rows) row_ = 0, operand_++;
+    return next;
+  }
+
+ private:
+  const keel_call* call_;
+  const Attention& w_;
+  int64_t head_, row_ = 0;
+  size_t operand_ = 0;
+};
 
 // Sets a row to zero if its weights are NaN: masks hid all columns, or NaN came in.
 void ZeroNan(char* row, int64_t n, int64_t size) {
@@ -98,12 +121,13 @@ void ScoresInPlace(const keel_call* call, const Attention& w, int64_t head, cons
 
 // scores = q k', for the first `seen` columns; their rows are `row` elements apart.
 void Scores(const keel_call* call, const Attention& w, int64_t head, const Matrix& q, int64_t rows,
-            int64_t seen, int64_t row, char* scores) {
+            int64_t seen, int64_t row, char* scores, Later* later) {
   if (w.in_place) return ScoresInPlace(call, w, head, q, rows, seen, row, scores);
   const char* panels = w.PackedHead(call, head);
   for (int64_t p = 0; p < w.multiply->Panels(seen) && !Cancelled(call); p++)
-    w.multiply->multiply(q, {panels + p * w.PanelBytes(w.d), w.multiply->panel, {}}, rows, row, w.d, p, false,
-                         scores);
+    w.multiply->multiply(
+        q, {panels + p * w.PanelBytes(w.d), w.multiply->panel, later == nullptr ? Next{} : later->Take()},
+        rows, row, w.d, p, false, scores);
 }
 
 template <class T>
@@ -154,16 +178,17 @@ bool MayHide(const keel_call* call, const Attention& w, int64_t head) {
 // Columns visible to any row of a block.
 int64_t Seen(const keel_call* call, const Attention& w, int64_t head, int64_t first, int64_t rows) {
   if (w.causal) return std::min(w.s, first + rows);
-  return w.hidden && w.Hides(call)[head % w.together] ? w.hidden->Seen(first) : w.s;
+  return w.hidden && w.Hides(call)[w.Slot(call, head)] ? w.hidden->Seen(first) : w.s;
 }
 
 // Rows [first, first + rows) of one head.
-void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t first, int64_t rows,
-              char* scores) {
-  const int64_t size = w.multiply->size, seen = Seen(call, w, head, first, rows);
+void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t first, char* scores,
+              Later* later = nullptr) {
+  const int64_t size = w.multiply->size, rows = std::min(w.Block(), w.l - first),
+                seen = Seen(call, w, head, first, rows);
   const int64_t row = w.causal ? w.s : seen;  // the distance of rows of scores
   const Matrix q = {w.Of(call, w.q, head) + first * w.q.row * size, w.q.row, 1};
-  Scores(call, w, head, q, rows, seen, row, scores);
+  Scores(call, w, head, q, rows, seen, row, scores, later);
   // Rows with the same count of visible columns together.
   const int64_t together = w.causal ? 1 : rows;
   for (int64_t r = 0; r < rows && !Cancelled(call); r += together) {
@@ -188,7 +213,7 @@ void RunHeads(const keel_call* call, const Attention& w, int64_t from, int64_t t
       for (int64_t i = begin; i < end; i++) w.Hides(call)[i] = MayHide(call, w, from + i);
     });
   const int64_t block = w.Block(), parts = (w.l + block - 1) / block, units = (to - from) * parts;
-  char* scores = static_cast<char*>(call->scratch) + w.together * w.HeadBytes();
+  char* scores = w.ScoresOf(call, 0);
   const int64_t cost = w.BlockRows() * w.s * (w.d + w.e + 64) / 16;
   const int64_t lanes = std::min<int64_t>(w.threads, units), share = (units + lanes - 1) / lanes;
   ParallelFor(call, lanes, share * cost, [&](int64_t begin, int64_t end) {
@@ -196,9 +221,27 @@ void RunHeads(const keel_call* call, const Attention& w, int64_t from, int64_t t
       for (int64_t u = lane; u < units && !Cancelled(call); u += lanes) {
         // With a causal mask late blocks are the long ones; lanes alternate.
         const int64_t first = u % parts * block;
-        RunBlock(call, w, from + u / parts, first, std::min(block, w.l - first),
-                 scores + lane * w.LaneBytes());
+        RunBlock(call, w, from + u / parts, first, scores + lane * w.LaneBytes());
       }
+  });
+}
+
+// The head `next` follows, if it is none of w.heads.
+void RunHead(const keel_call* call, const Attention& w, int64_t head, bool more, char* scores) {
+  for (int64_t p = 0; p < w.PanelsOfHead(); p++) PackPanel(call, w, head, p);
+  if (w.hidden) w.Hides(call)[w.Slot(call, head)] = MayHide(call, w, head);
+  Later later(call, w, head + 1);
+  for (int64_t first = 0; first < w.l && !Cancelled(call); first += w.Block())
+    RunBlock(call, w, head, first, scores, more ? &later : nullptr);
+}
+void RunEach(const keel_call* call, const Attention& w, int64_t each) {
+  const int64_t lanes = (w.heads + each - 1) / each, cost = w.l * w.s * (w.d + w.e + 64) / 16;
+  ParallelFor(call, lanes, each * cost, [&](int64_t begin, int64_t end) {
+    for (int64_t lane = begin; lane < end; lane++) {
+      const int64_t last = std::min(w.heads, (lane + 1) * each);
+      for (int64_t head = lane * each; head < last && !Cancelled(call); head++)
+        RunHead(call, w, head, w.fetches && head + 1 < last, w.ScoresOf(call, lane));
+    }
   });
 }
 
@@ -208,6 +251,10 @@ keel_rc RunAttention(const keel_call* call) {
   const Attention& w = State<Attention>(call);
   if (call->count == 0) return KEEL_OK;
   for (const JoinedRows* rows : {&w.k, &w.v}) Join(call, w, *rows);
+  if (const int64_t each = w.HeadsEach(call); each > 0) {
+    RunEach(call, w, each);
+    return Done(call);
+  }
   for (int64_t head = 0; head < w.heads && !Cancelled(call); head += w.together)
     RunHeads(call, w, head, std::min(w.heads, head + w.together));
   return Done(call);

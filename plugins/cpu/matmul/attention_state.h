@@ -64,19 +64,34 @@ struct Attention {
 
   static int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
   int64_t PanelBytes(int64_t depth) const { return Aligned(depth * multiply->panel * multiply->packed_size); }
+  int64_t PanelsOfHead() const { return multiply->Panels(s) + multiply->Panels(e); }
   int64_t HeadBytes() const {
     return in_place ? 0 : multiply->Panels(s) * PanelBytes(d) + multiply->Panels(e) * PanelBytes(s);
   }
   const char* Of(const keel_call* call, const HeadRows& rows, int64_t head) const {
     return In<char>(call, rows.operand) + rows.At(head) * multiply->size;
   }
-  char* PackedHead(const keel_call* call, int64_t head) const {
-    return static_cast<char*>(call->scratch) + head % together * HeadBytes();
+  // So many heads in a row are packed and computed by one thread, one after the other; 0: threads share
+  // heads.
+  int64_t HeadsEach(const keel_call* call) const {
+    const int64_t lanes = std::min<int64_t>(threads, call->env->threads);
+    return !in_place && (heads % lanes == 0 || heads >= 4 * lanes) ? (heads + lanes - 1) / lanes : 0;
   }
-  int64_t Block() const { return hidden ? kRowsOfHidden : kRows; }
+  // The place of a head in the workspace.
+  int64_t Slot(const keel_call* call, int64_t head) const {
+    const int64_t each = HeadsEach(call);
+    return each > 0 ? head / each : head % together;
+  }
+  char* PackedHead(const keel_call* call, int64_t head) const {
+    return static_cast<char*>(call->scratch) + Slot(call, head) * HeadBytes();
+  }
+  int64_t Block() const { return hidden ? kRowsOfHidden : causal ? kRows : kMoreRows; }
   int64_t BlockRows() const { return std::min(Block(), l); }
   int64_t ScoreBytes() const { return Aligned(BlockRows() * s * multiply->size); }
   int64_t SumBytes() const { return Aligned(BlockRows() * e * multiply->size); }
+  char* ScoresOf(const keel_call* call, int64_t lane) const {
+    return static_cast<char*>(call->scratch) + together * HeadBytes() + lane * LaneBytes();
+  }
   int64_t LaneBytes() const { return ScoreBytes() + (in_place ? 2 * SumBytes() : 0); }
   int64_t LanesEnd() const { return together * HeadBytes() + threads * LaneBytes(); }
 
@@ -108,7 +123,7 @@ struct Attention {
                                std::max<int64_t>(heads, 1));
   }
   // Rows per block: a multiple of the kernel's rows, and fewer where they see different columns.
-  static constexpr int64_t kRows = 48, kRowsOfHidden = 24;
+  static constexpr int64_t kRows = 48, kMoreRows = 64, kRowsOfHidden = 24;
   // Products of a head, which takes about a millisecond: only between heads it is seen whether to stop.
   static constexpr int64_t kMostInPlace = 1 << 23;
   static constexpr int64_t kFetched = 4096;  // bytes of keys at a time

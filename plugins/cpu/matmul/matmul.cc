@@ -189,6 +189,19 @@ int64_t RowsOfBlock() {
   return cache >= 2 << 20 ? 192 : cache >= 1 << 20 ? 132 : 96;
 }
 
+// The matrices that a thread multiplies next.
+struct Later {
+  Next a, b;
+
+  int64_t Bytes() const { return a.bytes + b.bytes; }
+  // Part i of n of them.
+  Next Share(int64_t i, int64_t n) const {
+    const int64_t begin = Bytes() * i / n, end = Bytes() * (i + 1) / n;
+    if (begin < a.bytes) return {static_cast<const char*>(a.from) + begin, std::min(end, a.bytes) - begin};
+    return {static_cast<const char*>(b.from) + begin - a.bytes, end - begin};
+  }
+};
+
 // The memory of a thread for copies in a part.
 struct Copies {
   Bytes panel;
@@ -202,6 +215,7 @@ struct Part {
   const char *a, *packed;
   int64_t first, depth;
   int64_t held = 0;  // the first matrix of `packed`
+  Later later = {};  // to be fetched during the last block of rows
   int64_t rows = RowsOfBlock(), blocks = (w.s.m + rows - 1) / rows;
   int64_t row = w.s.ta ? 1 : w.s.k, column = w.s.ta ? w.s.m : 1;
 
@@ -214,12 +228,14 @@ struct Part {
     if (w.op->dtype == KEEL_F32 && more()) panel.next = {b + bytes, bytes, depth, w.s.n * size};
     return panel;
   }
-  // Panel p of a matrix of b; then comes the next one, or the next rows of a.
-  Panel PanelOf(int64_t matrix, int64_t p, const char* next_rows, char* copy) const {
+  // Panel p of a matrix of b; then comes the next one, or the next rows of a. Panels of matrices that follow
+  // one another were packed just before, so the next matrices are fetched in their place.
+  Panel PanelOf(int64_t matrix, int64_t p, const char* next_rows, char* copy, bool is_last) const {
     const MatmulOp& op = *w.op;
     if (w.AsIs(p)) return AsIs(matrix, p, copy);
     const char* b =
         packed + ((matrix - held) * w.Panels() + p) * w.PanelBytes() + first * op.panel * op.packed_size;
+    if (is_last && later.Bytes() > 0) return {b, op.panel, later.Share(p, w.Panels())};
     if (p + 1 < w.Panels()) return {b, op.panel, {b + w.PanelBytes(), depth * op.panel * op.packed_size}};
     return {b, op.panel, {next_rows, next_rows == nullptr ? 0 : rows * row * op.left_size}};
   }
@@ -236,9 +252,10 @@ struct Part {
       const char* left = a + (at[0] + top * row + first * column) * w.op->left_size;
       const int64_t matrix = s.k * s.n == 0 ? 0 : at[1] / (s.k * s.n);
       const bool more = !s.ta && block + 1 < blocks && depth == s.k;
-      w.op->multiply(RowsFrom(left, count, copies),
-                     PanelOf(matrix, p, more ? left + step : nullptr, copies.panel.get()), count, s.n, depth,
-                     p, first > 0, Out<char>(call, 0) + (batch * s.m + top) * s.n * w.op->size);
+      w.op->multiply(
+          RowsFrom(left, count, copies),
+          PanelOf(matrix, p, more ? left + step : nullptr, copies.panel.get(), block + 1 == blocks), count,
+          s.n, depth, p, first > 0, Out<char>(call, 0) + (batch * s.m + top) * s.n * w.op->size);
     });
   }
   // For so many panels by rows.
@@ -260,6 +277,18 @@ struct Part {
   }
 };
 
+// The matrices of a batch, if the second-level cache has room for them beside those before: fetched
+// meanwhile, 96 products of 128x64x128 take 0.77 of the time, 12 of them 0.98 (Zen 4).
+Later LaterOf(const keel_call* call, const OwnMatmul& w, const char* a, int64_t batch) {
+  const int64_t left = w.s.m * w.s.k * w.op->left_size;
+  if (left + w.MatrixBytes() > SecondLevelCache() / 4) return {};
+  Later later = {};
+  w.s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
+    later = {{a + at[0] * w.op->left_size, left}, {In<char>(call, 1) + at[1] * w.op->size, w.MatrixBytes()}};
+  });
+  return later;
+}
+
 // Each matrix of b is packed and multiplied before the next one, which takes its place.
 keel_rc RunEach(const keel_call* call, const OwnMatmul& w, const char* a, char* packed) {
   const MatmulShape& s = w.s;
@@ -270,7 +299,8 @@ keel_rc RunEach(const keel_call* call, const OwnMatmul& w, const char* a, char* 
       for (int64_t p = 0; p < panels; p++)
         if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), batch * panels + p, place + p * bytes);
       for (int64_t first = 0; first == 0 || first < s.k; first += w.op->part) {
-        const Part part = {call, w, a, place, first, std::min(w.op->part, s.k - first), batch};
+        Part part = {call, w, a, place, first, std::min(w.op->part, s.k - first), batch};
+        if (batch + 1 < end && part.depth == s.k) part.later = LaterOf(call, w, a, batch + 1);
         Copies copies = part.CopiesFor(panels);
         for (int64_t u = 0; u < part.blocks * panels && !Cancelled(call); u++)
           part.Multiply(batch, u / panels, u % panels, copies);
