@@ -94,6 +94,7 @@ def test_size_that_is_not_a_number(tmp_path):
 # Shapes of an image and its weights, attributes of the ONNX node, and the way with AVX2.
 CONVOLUTIONS = {"depthwise": ([1, 32, 40, 40], [32, 1, 3, 3], {"group": 32}, "own loops: each channel alone, of plain images"),
                 "grouped": ([1, 32, 28, 28], [32, 4, 3, 3], {"group": 8}, "own products: groups of few channels, of plain images"),
+                "few channels": ([1, 3, 64, 64], [16, 3, 3, 3], {"strides": [2, 2], "pads": [1, 1, 1, 1]}, "own products: plain images of few channels"),
                 "tiles": ([1, 64, 56, 56], [64, 64, 3, 3], {"pads": [1, 1, 1, 1]}, "Winograd: 3x3 windows, channels last, many tiles"),
                 "pixels": ([1, 64, 20, 20], [64, 64, 1, 1], {}, "own products: 1x1 windows of plain images, by panels of pixels"),
                 "many channels": ([1, 512, 14, 14], [256, 512, 3, 3], {"strides": [2, 2]}, "own products, channels last: no slower than oneDNN at this size"),

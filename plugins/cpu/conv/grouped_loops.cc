@@ -85,7 +85,29 @@ KEEL_AVX2 void Copy(const float* from, int64_t from_step, int64_t rows, int64_t 
   }
 }
 
-constexpr PlaceLoops kLoops = {Sum, Copy};
+// The numbers in even lanes of a and, in lanes that kOfB chooses, of b: of 16 neighbours, or of 15, b from
+// the eighth on.
+template <int kOfB>
+KEEL_AVX2_INLINE void StoreHalf(const float* a, const float* b, float* to) {
+  const __m256 parted = _mm256_shuffle_ps(_mm256_loadu_ps(a), _mm256_loadu_ps(b), kOfB);
+  _mm256_storeu_ps(to, _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(parted), 0xd8)));
+}
+KEEL_AVX2 void CopyHalf(const float* from, int64_t from_step, int64_t rows, int64_t n, float* to,
+                        int64_t step) {
+  constexpr int64_t kLanes = kPlacesOfVector;
+  for (int64_t r = 0; r < rows; r++, from += from_step, to += step) {
+    int64_t i = 0;
+    for (; i + kLanes < n; i += kLanes) StoreHalf<0x88>(from + 2 * i, from + 2 * i + kLanes, to + i);
+    if (i < n && n >= kLanes) {  // ends with the last number; overlaps the vector before
+      const float* last = from + 2 * (n - kLanes);
+      StoreHalf<0xd8>(last, last + kLanes - 1, to + n - kLanes);
+      continue;
+    }
+    for (; i < n; i++) to[i] = from[2 * i];
+  }
+}
+
+constexpr PlaceLoops kLoops = {Sum, Copy, CopyHalf};
 
 }  // namespace
 

@@ -21,6 +21,8 @@ struct PlaceLoops {
   void (*sum)(const PlaceSums& s, int64_t channels, int64_t vectors, float* to, int64_t step);
   // Copies rows of n numbers; the rows of `to` begin `step` numbers apart.
   void (*copy)(const float* from, int64_t from_step, int64_t rows, int64_t n, float* to, int64_t step);
+  // Copies every second one of 2 n - 1 numbers of each row.
+  void (*copy_half)(const float* from, int64_t from_step, int64_t rows, int64_t n, float* to, int64_t step);
 };
 const PlaceLoops* LoopsOfPlaces();  // null: not for this class of processor
 

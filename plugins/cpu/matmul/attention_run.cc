@@ -226,7 +226,7 @@ void RunHeads(const keel_call* call, const Attention& w, int64_t from, int64_t t
   });
 }
 
-// The head `next` follows, if it is none of w.heads.
+// more: the next head is this thread's, too.
 void RunHead(const keel_call* call, const Attention& w, int64_t head, bool more, char* scores) {
   for (int64_t p = 0; p < w.PanelsOfHead(); p++) PackPanel(call, w, head, p);
   if (w.hidden) w.Hides(call)[w.Slot(call, head)] = MayHide(call, w, head);
@@ -234,6 +234,7 @@ void RunHead(const keel_call* call, const Attention& w, int64_t head, bool more,
   for (int64_t first = 0; first < w.l && !Cancelled(call); first += w.Block())
     RunBlock(call, w, head, first, scores, more ? &later : nullptr);
 }
+// Each thread computes `each` heads, one after the other, so that a head's panels are in its caches.
 void RunEach(const keel_call* call, const Attention& w, int64_t each) {
   const int64_t lanes = (w.heads + each - 1) / each, cost = w.l * w.s * (w.d + w.e + 64) / 16;
   ParallelFor(call, lanes, each * cost, [&](int64_t begin, int64_t end) {

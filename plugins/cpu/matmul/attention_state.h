@@ -54,8 +54,8 @@ struct Attention {
   int64_t heads = 1, l = 0, s = 0, d = 0, e = 0;
   double scale = 1;
   bool causal = false, zero_nan = false;
-  bool in_place = false;                  // k and v are not packed
-  bool fetches = false;                   // they exceed the cache: their next rows are fetched meanwhile
+  bool in_place = false;  // k and v are not packed
+  bool fetches = false;   // rows of k and v that are next, or of the next head, are fetched meanwhile
   int64_t mask_row = 0, mask_column = 0;  // steps in elements
   std::vector<int64_t> mask_start;        // per head
   std::optional<HiddenColumns> hidden;    // by the mask, if it is a constant
@@ -71,11 +71,12 @@ struct Attention {
   const char* Of(const keel_call* call, const HeadRows& rows, int64_t head) const {
     return In<char>(call, rows.operand) + rows.At(head) * multiply->size;
   }
-  // So many heads in a row are packed and computed by one thread, one after the other; 0: threads share
-  // heads.
+  // So many heads in a row are packed and computed by one thread; 0: threads share heads, as it would leave
+  // some of them idle.
   int64_t HeadsEach(const keel_call* call) const {
+    constexpr int64_t kMany = 16;  // for a thread: one more does not matter
     const int64_t lanes = std::min<int64_t>(threads, call->env->threads);
-    return !in_place && (heads % lanes == 0 || heads >= 4 * lanes) ? (heads + lanes - 1) / lanes : 0;
+    return !in_place && (heads % lanes == 0 || heads >= kMany * lanes) ? (heads + lanes - 1) / lanes : 0;
   }
   // The place of a head in the workspace.
   int64_t Slot(const keel_call* call, int64_t head) const {
@@ -122,7 +123,8 @@ struct Attention {
     return std::clamp<int64_t>(threads * std::max<int64_t>(1, kPacked / std::max<int64_t>(HeadBytes(), 1)), 1,
                                std::max<int64_t>(heads, 1));
   }
-  // Rows per block: a multiple of the kernel's rows, and fewer where they see different columns.
+  // Rows per block: fewer where they see different columns; 64 of 128 are no more than the kernel's blocks of
+  // 6 and 4 rows.
   static constexpr int64_t kRows = 48, kMoreRows = 64, kRowsOfHidden = 24;
   // Products of a head, which takes about a millisecond: only between heads it is seen whether to stop.
   static constexpr int64_t kMostInPlace = 1 << 23;

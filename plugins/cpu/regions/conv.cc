@@ -156,7 +156,9 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
   const auto done = [&](const char* way) { return b.Explain(node, way), true; };
   if (EmitPointwise(b, node, r, s, g)) return true;
   if (EmitDepthwise(b, node, r, s)) return done("own loops: each channel alone, of plain images");
-  if (EmitGroupedConv(b, node, r, s)) return done("own products: groups of few channels, of plain images");
+  if (EmitGroupedConv(b, node, r, s))
+    return done(s.groups > 1 ? "own products: groups of few channels, of plain images"
+                             : "own products: plain images of few channels");
   Forward::primitive_desc d;
   try {
     if (b.channels_last || (s.Work() / s.n > PartWork() && s.PerGroupIn() >= kFewChannels))
