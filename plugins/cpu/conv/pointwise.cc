@@ -61,7 +61,7 @@ Bytes Floats(int64_t n) { return Allocate(static_cast<size_t>(n * kFloat)); }
 // The cells of the two panels after the pair of unit u, to be fetched while that is computed: half the
 // channels by each panel. Longer lines take less time to arrive: 0.95 of the whole for 256x56x56 to 64.
 Next CellsAfter(const Pointwise& s, const keel_call* call, int64_t u, int64_t panels, int64_t end) {
-  const int64_t group = s.channels < kLongSum ? 1 : 2, panel = Loops().panel;
+  const int64_t group = s.channels < Loops().long_sum ? 1 : 2, panel = Loops().panel;
   const int64_t p = u % panels, first = p / group * group, last = std::min(first + group, panels);
   const int64_t after = u - p + last, begin = after % panels * panel, part = s.channels / group;
   if (after >= end) return {};

@@ -79,7 +79,7 @@ void ChooseWay(const Node& node, Attention* w) {
                std::all_of(w->v.parts.begin(), w->v.parts.end(), together);
   // Twice the panels and rows of a head: rows of 12x512x64, which do not fit 1 MiB, took 1.02 of the time.
   if (!w->in_place)
-    w->fetches = w->d < kLongSum && w->k.parts.size() == 1 && w->v.parts.size() == 1 &&
+    w->fetches = w->d < w->multiply->long_sum && w->k.parts.size() == 1 && w->v.parts.size() == 1 &&
                  6 * w->HeadBytes() <= SecondLevelCache();
   if (node.Has(3) && node.In(3).data != nullptr && !w->in_place && !w->causal)
     w->multiply->size == 4 ? FindHidden<float>(node, w) : FindHidden<double>(node, w);

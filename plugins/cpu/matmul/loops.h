@@ -16,10 +16,10 @@ struct Matrix {  // element (i, j) at data + (i * row + j * column) elements
 struct Next {
   const void* from;
   int64_t bytes;
-  int64_t rows = 1, step = 0;  // `bytes` of each of so many rows, `step` bytes apart
+  // `bytes` of each of so many rows, `step` bytes apart. Sums of fewer products than MatmulOp::long_sum have
+  // no time to fetch distant rows one by one: for them `rows` is k.
+  int64_t rows = 1, step = 0;
 };
-// Shorter sums have no time to fetch distant rows one by one: for them `rows` is k.
-inline constexpr int64_t kLongSum = 128;
 // The first values of sums, a panel's columns for each row of a, `row` elements apart; no data: zeros.
 struct Start {
   const void* data = nullptr;
@@ -46,6 +46,7 @@ struct MatmulOp {
   int64_t panel;        // columns
   int64_t group;        // rows of a panel are padded to a multiple
   int64_t part;         // sums of more products are added in parts of so many, or kWholeSum
+  int64_t long_sum;     // see Next; kWholeSum: none is
   // Packs panel p of b, a matrix [k, n].
   void (*pack)(Matrix b, int64_t k, int64_t n, int64_t p, void* panel);
   // Converts n elements of a to those that `multiply` and `stream` take; null: they are the same.
