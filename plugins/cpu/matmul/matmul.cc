@@ -277,7 +277,7 @@ struct Part {
   }
 };
 
-// The matrices of a batch, if the second-level cache has room for them beside those before: fetched
+// The matrices of a batch, if the second-level cache has room for them and for the ones before: fetched
 // meanwhile, 96 products of 128x64x128 take 0.77 of the time, 12 of them 0.98 (Zen 4).
 Later LaterOf(const keel_call* call, const OwnMatmul& w, const char* a, int64_t batch) {
   const int64_t left = w.s.m * w.s.k * w.op->left_size;

@@ -30,7 +30,7 @@ struct Grouped {
   int64_t In() const { return s.PerGroupIn(); }
   int64_t Of() const { return s.PerGroupOut(); }
   int64_t Depth() const { return In() * s.w.Cells(s.w.window); }
-  // Parts of a channel, and cells of one that a result sees.
+  // Parts of a channel, and the cells of a part that a result sees.
   int64_t Parts() const { return s.w.stride[0] * s.w.stride[1]; }
   int64_t Seen(int d) const { return (s.w.Reach(d) - 1) / s.w.stride[d] + 1; }
   int64_t Rows() const { return strip - 1 + Seen(0); }
