@@ -43,6 +43,19 @@ def test_functions_have_the_bits_of_short_rows(op, threads):
     np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
 
 
+@pytest.mark.parametrize("dtype, ops", [(np.float64, ["neg", "abs", "sign", "sqrt", "rsqrt", "reciprocal", "floor", "ceil", "round", "relu", "square", "exp"]),
+                                        (np.int32, ["neg", "abs", "sign", "relu", "square", "bit_not"]), (np.int64, ["neg", "abs", "sign", "relu", "square", "bit_not"]),
+                                        (np.uint64, ["neg", "abs", "sign", "square", "bit_not"])])
+def test_other_dtypes_have_the_bits_of_short_rows(dtype, ops):
+    context, n = keel_abi.Context(threads=1), (13 << 20) // np.dtype(dtype).itemsize + 7
+    x = np.linspace(-9, 9, n).astype(dtype) if np.dtype(dtype).kind != "u" else values(n, dtype)
+    x[[0, 100, -100, -1]] = [np.nan, -np.inf, -0.0, np.inf] if dtype is np.float64 else [0, np.iinfo(dtype).max, np.iinfo(dtype).min, 1]
+    for op in ops:
+        got, want = np.array(context.apply("cpu", op, x)), np.concatenate([context.apply("cpu", op, part) for part in np.array_split(x, 7)])
+        np.testing.assert_array_equal(got, want, err_msg=op)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want), err_msg=op)
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_batch_norm_has_the_bits_of_single_images(threads):
     context, rng = keel_abi.Context(threads=threads), np.random.default_rng(3)
