@@ -250,6 +250,7 @@ Impls AllImpls();  // all families, joined in plugin.cc
 Impls MapImpls();
 Impls MapReduceImpls();
 Impls WhileImpls();
+Impls RecurrentImpls();
 Impls AttentionImpls();
 
 }  // namespace keel_cpu

@@ -25,7 +25,7 @@ std::vector<keel_impl> Join() {
         SuppressImpls,    NormImpls,      MatmulImpls,    Int8Impls,   BlockImpls,   ConvImpls,
         ConvIntegerImpls, ConvGradImpls,  ConvLoopImpls,  PoolImpls,   RandomImpls,  RegionImpls,
         MapImpls,         MapReduceImpls, AttentionImpls, WhileImpls,  TreeImpls,    LinearAlgebraImpls,
-        DftImpls})
+        DftImpls,         RecurrentImpls})
     all.insert(all.end(), family().begin(), family().end());
   return all;
 }

@@ -18,6 +18,7 @@ void nearby(Edit&);
 void compose(Edit&);
 void transpose(Edit&);
 void layout(Edit&);
+void within(Edit&);
 void epilogue(Edit&);
 void map(Edit&);
 

@@ -46,6 +46,8 @@ const keel_pass kPasses[] = {
      "compose", "layout epilogue map", run<transpose>},
     {"layout", "groups connected image ops, for the device's own layouts", KEEL_PHASE_LOWER, 2, KEEL_CLOSE, 0,
      nullptr, nullptr, run<layout>},
+    {"within", "returns products of all entries into a scan whose steps the device takes whole",
+     KEEL_PHASE_LOWER, 2, KEEL_CLOSE, 0, nullptr, "epilogue map", run<within>},
     {"epilogue", "groups a product or convolution with the ops after it", KEEL_PHASE_LOWER, 1, KEEL_CLOSE, 0,
      "layout", nullptr, run<epilogue>},
     {"map", "groups connected elementwise ops and a reduction of their result", KEEL_PHASE_LOWER, 1,

@@ -18,13 +18,13 @@ struct Unit {
 class Compiler {
  public:
   explicit Compiler(const MapBody& b)
-      : node_(b.call), body_(*b.body), n_nodes_(b.n_nodes), outputs_(b.outputs) {
-    map_.n_in = static_cast<uint16_t>(std::min<uint32_t>(node_.InCount(), UINT16_MAX));
+      : host_(b.host), operands_(b.operands), body_(*b.body), n_nodes_(b.n_nodes), outputs_(b.outputs) {
+    map_.n_in = static_cast<uint16_t>(std::min<size_t>(operands_.size(), UINT16_MAX));
     map_.n_out = static_cast<uint16_t>(std::min<size_t>(outputs_.size(), UINT16_MAX));
     ok_ = map_.n_in <= kMapOperands && map_.n_out <= kMapResults && map_.n_out > 0 && ReadNodes();
     if (!ok_) return;
     for (uint32_t i = 0; i < map_.n_in; i++)
-      map_.sizes.push_back(static_cast<uint8_t>(ItemSize(node_.In(i))));
+      map_.sizes.push_back(static_cast<uint8_t>(ItemSize(operands_[i])));
     for (const MapBody::Output& m : outputs_) map_.sizes.push_back(static_cast<uint8_t>(ItemSize(m.type)));
   }
   // Whether there are enough slots. Machine code is compiled only for programs that are kept.
@@ -48,7 +48,7 @@ class Compiler {
     for (uint32_t i = 0; i < n_nodes_; i++) {
       const keel_body_node& n = body_.nodes[i];
       if (std::any_of(n.in, n.in + n.n_in, [](uint32_t v) { return v == KEEL_NO_VALUE; })) return false;
-      std::optional<Instruction> c = FindInstruction(Node{node_.host, n.node}, n);
+      std::optional<Instruction> c = FindInstruction(Node{host_, n.node}, n);
       if (!c) return false;
       compiled_.push_back(*c);
     }
@@ -92,7 +92,7 @@ class Compiler {
     const int64_t n = keel_count(&y);
     const auto like_first = [&](const MapBody::Output& m) { return DimsOf(m.type) == DimsOf(y); };
     const auto flat = [&](uint16_t v) {
-      const keel_tensor x = node_.In(v);
+      const keel_tensor& x = operands_[v];
       return Known(x) && keel_count(&x) == (ones >> v & 1 ? 1 : n);
     };
     const bool all = Known(y) && n <= code.tile && std::ranges::none_of(code.steps, &MapStep::CanFail) &&
@@ -106,7 +106,7 @@ class Compiler {
       whole.steps = SharedSteps(code.steps);
     whole.ones = ones;
     for (uint16_t v : map_.all.operands)
-      if (const keel_tensor x = node_.In(v); x.data && keel_count(&x) == 1) {
+      if (const keel_tensor& x = operands_[v]; x.data && keel_count(&x) == 1) {
         whole.known |= 1u << v;
         std::memcpy(&whole.elements[v], keel_ptr(&x), map_.sizes[v]);
       }
@@ -129,7 +129,7 @@ class Compiler {
     while (last >= 0 && y.shape[last] == 1) last--;
     uint32_t ones = 0;
     for (uint16_t v : p.operands) {
-      const keel_tensor x = node_.In(v);
+      const keel_tensor& x = operands_[v];
       const int d = last - (y.ndim - x.ndim);
       const bool one = in_rows ? d < 0 || x.shape[d] == 1
                                : std::all_of(x.shape, x.shape + x.ndim, [](int64_t n) { return n == 1; });
@@ -187,7 +187,7 @@ class Compiler {
     };
     for (uint32_t i : unit.nodes) {
       const keel_body_node& n = body_.nodes[i];
-      const Node node{node_.host, n.node};
+      const Node node{host_, n.node};
       JitOp op = {compiled_[i].jit, {}, 0, static_cast<uint8_t>(n.n_in)};
       for (uint32_t k = 0; k < n.n_in; k++) {
         if (number[n.in[k]] == KEEL_NO_VALUE)
@@ -255,7 +255,7 @@ class Compiler {
   bool AreFar(const MapProgram& p) const {
     int64_t bytes = 0;
     for (uint16_t v : p.operands) {
-      const keel_tensor x = node_.In(v);
+      const keel_tensor& x = operands_[v];
       if (!Known(x)) return false;
       bytes += keel_count(&x) * map_.sizes[v];
     }
@@ -304,7 +304,8 @@ class Compiler {
     }
   }
 
-  const Node& node_;
+  const keel_host* host_;
+  const std::vector<keel_tensor>& operands_;
   const keel_body& body_;
   const uint32_t n_nodes_;
   const std::vector<MapBody::Output>& outputs_;
@@ -319,7 +320,7 @@ class Compiler {
 
 // A body with elementwise nodes only.
 struct ElementwiseBody {
-  explicit ElementwiseBody(const Node& call) : map{call, &body, 0, {}} {
+  explicit ElementwiseBody(const Node& call) : map{call.host, OperandsOf(call), &body, 0, {}} {
     body.struct_size = sizeof(body);
     if (call.host->node_body(call.node, &body) != KEEL_OK) return;
     map.n_nodes = body.n_nodes;
@@ -347,6 +348,12 @@ constexpr keel_impl kImpls[] = {{"call", 1, 1, nullptr, "map in tiles", 0,
                                  nullptr}};
 
 }  // namespace
+
+std::vector<keel_tensor> OperandsOf(const Node& call) {
+  std::vector<keel_tensor> operands;
+  for (uint32_t i = 0; i < call.InCount(); i++) operands.push_back(call.In(i));
+  return operands;
+}
 
 bool FitsMap(const MapBody& b) { return Compiler(b).Fits(); }
 

@@ -81,17 +81,19 @@ inline constexpr int kMapSlots = kMapOperands + kMapResults + kMapTemps;
 inline constexpr int64_t kSlotBytes = 4096;
 inline constexpr int64_t kWholeTile = 8192;  // elements; applies if all temporaries have one element
 
-// The nodes to compile (the first nodes of a call's body), and the values to produce.
+// The nodes to compile (the first nodes of a body), and the values to produce.
 struct MapBody {
   struct Output {
     uint32_t value;
     keel_tensor type;
   };
-  Node call;
+  const keel_host* host;
+  std::vector<keel_tensor> operands;  // the first values of the body
   const keel_body* body;
   uint32_t n_nodes;
   std::vector<Output> outputs;
 };
+std::vector<keel_tensor> OperandsOf(const Node& call);
 bool FitsMap(const MapBody&);  // whether it can be compiled
 std::optional<Map> CompileMap(const MapBody&);
 

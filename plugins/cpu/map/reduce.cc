@@ -23,7 +23,7 @@ struct MapReduce {
 
 // A body whose last node reduces the result of the other nodes and is the only result.
 struct Reduced {
-  explicit Reduced(const Node& call) : map{call, &body, 0, {}} {
+  explicit Reduced(const Node& call) : map{call.host, OperandsOf(call), &body, 0, {}} {
     body.struct_size = sizeof(body);
     if (call.host->node_body(call.node, &body) != KEEL_OK || body.n_nodes < 2 || body.n_results != 1) return;
     const keel_body_node& last = body.nodes[body.n_nodes - 1];

@@ -56,7 +56,9 @@ struct MatmulOp {
                    void* c);
   // One row of at most `part` elements by full panels, `apart` bytes apart, one after the other or backwards,
   // whose columns of c are side by side. Null: none.
-  void (*multiply_row)(Matrix a, const void* panel, int64_t apart, int64_t count, int64_t k, void* c);
+  // The sums begin with those at `start`, side by side as well, or with zeros.
+  void (*multiply_row)(Matrix a, const void* panel, int64_t apart, int64_t count, int64_t k,
+                       const void* start, void* c);
   // Columns of c for a few rows of a, with b read in place: row by row, since panels of b touch a page for
   // each of its rows; or, if b is transposed and rows of a are contiguous, as dot products. step: between the
   // rows of b in memory. work: m * columns elements of left_size, for `stream` alone.
