@@ -263,6 +263,34 @@ bool IsOfStep(const RecurrentForm& f, const StepValue& v) {
   return rank <= 2 && (rank == 0 || v.dims[rank - 1] == 1 || v.dims[rank - 1] == f.units);
 }
 
+// Ops are computed in the stage that reads them first, so few values are kept for another.
+void PlaceOps(RecurrentForm* form) {
+  constexpr uint32_t kNever = UINT32_MAX;
+  std::vector<uint32_t> read(form->values.size(), kNever);  // the first stage that does
+  for (uint32_t v : form->results) read[v] = form->values[v].stage;
+  for (const StepProduct& p : form->products)
+    if (form->values[p.left].kind == Kind::kComputed) read[p.left] = std::min(read[p.left], p.stage - 1);
+  for (auto op = form->ops.rbegin(); op != form->ops.rend(); ++op) {
+    StepValue& y = form->values[op->out];
+    if (read[op->out] != kNever) y.stage = op->stage = read[op->out];
+    for (uint32_t i : op->in) read[i] = std::min(read[i], op->stage);
+  }
+}
+
+// A sum is made in the stage whose ops read it: all its operands are there yet. Ops of two stages must not.
+bool PlaceSums(RecurrentForm* form) {
+  std::vector<bool> is_placed(form->sums.size());
+  for (const StepOp& op : form->ops)
+    for (uint32_t i : op.in) {
+      StepValue& x = form->values[i];
+      if (x.kind != Kind::kSum) continue;
+      if (is_placed[x.number] && x.stage != op.stage) return false;
+      is_placed[x.number] = true;
+      x.stage = form->sums[x.number].stage = op.stage;
+    }
+  return std::find(is_placed.begin(), is_placed.end(), false) == is_placed.end();
+}
+
 // Stages after sums were made, which values are kept, and whether all dims are as form.h says.
 bool Settle(RecurrentForm* form) {
   RecurrentForm& f = *form;
@@ -271,10 +299,7 @@ bool Settle(RecurrentForm* form) {
     for (uint32_t i : op.in) {
       StepValue& x = f.values[i];
       if (x.kind == Kind::kPart || !IsOfStep(f, x)) return false;
-      if (x.stage < op.stage && (x.kind == Kind::kComputed || x.kind == Kind::kSum)) {
-        if (x.kind == Kind::kSum) return false;
-        x.is_kept = true;
-      }
+      if (x.kind == Kind::kComputed && x.stage < op.stage) x.is_kept = true;
     }
     f.stages = std::max(f.stages, op.stage + 1);
   }
@@ -306,7 +331,9 @@ bool ReadRecurrent(const Node& scan, RecurrentForm* form) {
   form->state = form->values[form->results[0]].dims;
   if (form->state.size() != 2 || form->state[1] <= 0) return false;
   form->units = form->state[1];
-  return Adder(form).Run(scan) && Settle(form);
+  if (!Adder(form).Run(scan)) return false;
+  PlaceOps(form);
+  return PlaceSums(form) && Settle(form);
 }
 
 }  // namespace keel_cpu
