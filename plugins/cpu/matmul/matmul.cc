@@ -144,8 +144,8 @@ void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t en
   const int64_t bytes = w.PanelBytes(), step = backward ? -1 : 1, panels = w.Panels();
   if (const int64_t full = std::min(end, w.PanelsOfRow()) - begin; full > 0) {
     const int64_t first = backward ? begin + full - 1 : begin;
-    w.op->multiply_row(x, w.constant.get() + first * bytes, step * bytes, full, s.k,
-                       nullptr, c + first * w.op->panel * w.op->size);
+    w.op->multiply_row(x, w.constant.get() + first * bytes, step * bytes, full, s.k, nullptr,
+                       c + first * w.op->panel * w.op->size);
     begin += full;
   }
   int64_t p = backward ? end - 1 : begin;

@@ -44,8 +44,7 @@ class Reader {
   }
   uint32_t AddOperand(uint32_t i) {
     const keel_tensor t = scan_.In(i);
-    const bool carried = i < f_.carry,
-               entry = f_.is_scan ? i >= f_.carry + f_.invariants : t.data == nullptr;
+    const bool carried = i < f_.carry, entry = f_.is_scan ? i >= f_.carry + f_.invariants : t.data == nullptr;
     StepValue v = {carried ? Kind::kCarry : entry ? Kind::kEntry : Kind::kInvariant, TypeOf(t), DimsOf(t)};
     if (entry && f_.is_scan) v.dims.erase(v.dims.begin());
     v.number = i;

@@ -1,6 +1,6 @@
-// form.h: a scan of the form of recurrent nets: each step multiplies rows of the carried values, of entries or
-// of values just computed by constant weights, and computes elementwise ops on the sums. All values of a step
-// are [rows, units], or broadcast to that.
+// form.h: a scan of the form of recurrent nets: each step multiplies rows of the carried values, of entries
+// or of values just computed by constant weights, and computes elementwise ops on the sums. All values of a
+// step are [rows, units], or broadcast to that.
 //
 // A gate's products and biases are added in the loops of the products (Sum). The other ops are maps,
 // one for each stage: products of a stage read values of the stages before it.
@@ -17,13 +17,13 @@ struct StepValue {
   enum Kind : uint8_t { kCarry, kInvariant, kEntry, kConstant, kPart, kSum, kComputed } kind;
   keel_dt dtype;
   Dims dims;
-  const char* data = nullptr;  // kConstant
-  uint32_t number = 0;         // of the operand; kPart: of the product; kSum: of the sum
+  const char* data = nullptr;     // kConstant
+  uint32_t number = 0;            // of the operand; kPart: of the product; kSum: of the sum
   int64_t first = 0, column = 0;  // kPart: of its matrices and columns; else `first` is an element
   uint32_t stage = 0;
-  uint32_t uses = 0;  // by elementwise ops, sums, products and results
+  uint32_t uses = 0;            // by elementwise ops, sums, products and results
   uint32_t op = KEEL_NO_VALUE;  // kComputed
-  bool is_kept = false;  // kComputed: a later stage, a product or a result reads it
+  bool is_kept = false;         // kComputed: a later stage, a product or a result reads it
 };
 
 // left [rows, depth] by constant matrices.
@@ -59,7 +59,7 @@ struct RecurrentForm {
   std::deque<StepValue> values;
   std::vector<StepProduct> products;
   std::vector<Sum> sums;
-  std::vector<StepOp> ops;         // in order
+  std::vector<StepOp> ops;        // in order
   std::vector<uint32_t> results;  // the next carried values, then the stacked ones
 };
 

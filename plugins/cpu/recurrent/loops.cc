@@ -8,6 +8,6 @@
 
 namespace keel_cpu {
 
-ProductPair* PairLoop() { return *KEEL_PICK(kPair); }
+const PairLoop& Pairs() { return *KEEL_PICK(kPair); }
 
 }  // namespace keel_cpu

@@ -2,8 +2,8 @@
 // and rows in tiles: the sums of a block and all values of its ops stay in the first-level cache.
 //
 // A kept value is in the scratch memory in blocks, [tile][block][rows][units of the block], so that maps see
-// it flat; a product's left operand is there once more as rows. Both twice, by turns of steps: a carried value
-// is the kept one of the step before.
+// it flat; a product's left operand is there once more as rows. Both twice, by turns of steps: a carried
+// value is the kept one of the step before.
 #pragma once
 
 #include "plugins/cpu/map/map.h"
@@ -18,14 +18,15 @@ namespace keel_cpu {
 struct StepSource {
   enum Kind : uint8_t { kSum, kBefore, kNow, kOutside, kPacked } kind;
   uint32_t number = 0;  // of the stage's sum; of the kept value; of the scan's operand; of the packed operand
-  const char* data = nullptr;  // kOutside: of a constant
-  int64_t row = 0, column = 0;  // steps in elements; kOutside
+  const char* data = nullptr;              // kOutside: of a constant
+  int64_t row = 0, column = 0;             // steps in elements; kOutside
   int64_t first = 0, entry = 0, size = 0;  // bytes: to the first one; from one step's to the next; an element
 };
 
 struct NetPart {
   StepSource left;  // its rows
   int64_t depth, panel_bytes;
+  bool is_joint = false;  // the left operand begins with KeptValue::beside
 };
 // Products with entries need not wait for their step: with few rows they are made for several steps at once
 // (Net::ahead), in two places by turns, [block][steps][rows][units of the block].
@@ -33,7 +34,7 @@ struct NetSum {
   std::vector<NetPart> ahead, parts;  // of several steps; of this one
   std::vector<StepSource> starts;     // [rows, units], or rows that are the same
   uint64_t start = 0, start_row = 0;  // the place of their sum; elements from one row to the next, or 0
-  uint64_t made[2] = {};  // places of the first in the scratch memory
+  uint64_t made[2] = {};              // places of the first in the scratch memory
 };
 struct NetStage {
   std::vector<NetSum> sums;
@@ -49,6 +50,9 @@ struct NetStage {
 struct KeptValue {
   int64_t size = 0;
   bool is_left = false;
+  // The step's entry is in front of the rows, so that products with both are one.
+  StepSource beside = {};
+  int64_t beside_depth = 0, width = 0;    // elements: of the entry, from one row to the next
   std::vector<uint32_t> outs;             // results of the scan that stack it
   uint64_t blocks[2] = {}, rows[2] = {};  // places in the scratch memory
 };
@@ -63,7 +67,7 @@ struct Net {
   int64_t rows = 0, units = 0, steps = 0;
   int64_t tile = 0, block = 0;  // rows of a tile, units of a block
   int64_t ahead = 1;            // steps
-  ProductPair* pair = nullptr;  // makes them meanwhile
+  PairLoop pair = {};           // makes them meanwhile
   bool reverse = false;
   std::vector<NetStage> stages;
   std::vector<KeptValue> kept;

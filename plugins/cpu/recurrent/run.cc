@@ -48,6 +48,7 @@ class NetRun {
     for (step_ = 0; step_ < net_.steps; step_++) {
       entry_ = net_.reverse ? net_.steps - 1 - step_ : step_;
       group_ = step_ / net_.ahead, in_group_ = step_ - group_ * net_.ahead;
+      CopyEntries();
       for (const NetStage& stage : net_.stages) {
         RunStage(stage);
         if (Cancelled(call_)) return KEEL_CANCELLED;
@@ -73,7 +74,9 @@ class NetRun {
 
   void Begin() {
     for (const PackedOperand& p : net_.packed)
-      EachArea([&](const Area& a) { Gather(Outside(p.from), p.from, a, scratch_ + p.at + InBlocks(a) * p.from.size); });
+      EachArea([&](const Area& a) {
+        Gather(Outside(p.from), p.from, a, scratch_ + p.at + InBlocks(a) * p.from.size);
+      });
     for (const NetStage& stage : net_.stages)
       for (const NetSum& sum : stage.sums) AddStarts(sum);
     for (uint32_t i = 0; i < net_.carried.size(); i++) {
@@ -82,7 +85,7 @@ class NetRun {
       const char* from = In<char>(call_, static_cast<int>(i));
       EachArea([&](const Area& a) { Gather(from, whole, a, scratch_ + v.blocks[1] + InBlocks(a) * v.size); });
       if (v.is_left && net_.rows > 1)
-        std::memcpy(scratch_ + v.rows[1], from, static_cast<size_t>(net_.rows * net_.units * v.size));
+        CopyRows(from, net_.units * v.size, RowOf(v, 1, 0), v.width * v.size, net_.rows, net_.units * v.size);
     }
   }
   void AddStarts(const NetSum& sum) const {
@@ -104,6 +107,36 @@ class NetRun {
     CopyRows(from, a.units * size, to + (a.row * net_.units + a.unit) * size, net_.units * size, a.rows,
              a.units * size);
   }
+  // A value's rows as a left operand: elements from one to the next, and where one begins.
+  char* RowOf(const KeptValue& v, int turn, int64_t row) const {
+    if (net_.rows == 1) return scratch_ + v.blocks[turn];
+    return scratch_ + v.rows[turn] + (row * v.width + v.beside_depth) * v.size;
+  }
+  void CopyEntries() const {
+    for (const KeptValue& v : net_.kept)
+      if (v.beside_depth > 0) {
+        const int64_t bytes = v.beside_depth * v.size;
+        CopyRows(Outside(v.beside), bytes, scratch_ + v.rows[1 - Now()], v.width * v.size, net_.rows, bytes);
+      }
+  }
+  // Fetches an area's share of the next step's entry, of so many bytes, while this step multiplies.
+  template <bool kWrites>
+  void FetchNext(const char* entry, int64_t bytes, const Area& a) const {
+    const int64_t next = net_.reverse ? -1 : 1;
+    if (a.row > 0 || step_ + 1 == net_.steps) return;
+    const int64_t end = bytes * (a.unit + a.units) / net_.units;
+    for (int64_t i = bytes * a.unit / net_.units; i < end; i += 64)
+      __builtin_prefetch(entry + next * bytes + i, kWrites, 2);
+  }
+  void FetchNext(const Area& a) const {
+    for (const KeptValue& v : net_.kept) {
+      if (v.beside_depth == 0) continue;
+      const int64_t bytes = net_.rows * net_.units * v.size;
+      FetchNext<false>(Outside(v.beside), net_.rows * v.beside_depth * v.size, a);
+      for (uint32_t out : v.outs)
+        FetchNext<true>(Out<char>(call_, static_cast<int>(out)) + entry_ * bytes, bytes, a);
+    }
+  }
   const char* Outside(const StepSource& s) const {
     const char* base = s.data != nullptr ? s.data : In<char>(call_, static_cast<int>(s.number));
     return base + s.first + s.entry * entry_;
@@ -117,12 +150,12 @@ class NetRun {
     });
   }
 
-  Matrix Rows(const StepSource& s, const Area& a) const {
-    if (s.kind == StepSource::kOutside)
-      return {Outside(s) + a.row * s.row * s.size, s.row, 1};
+  Matrix Rows(const NetPart& part, const Area& a) const {
+    const StepSource& s = part.left;
+    if (s.kind == StepSource::kOutside) return {Outside(s) + a.row * s.row * s.size, s.row, 1};
     const KeptValue& v = net_.kept[s.number];
-    const int turn = s.kind == StepSource::kBefore ? 1 - Now() : Now();
-    return {scratch_ + (net_.rows > 1 ? v.rows : v.blocks)[turn] + a.row * net_.units * v.size, net_.units, 1};
+    const char* row = RowOf(v, s.kind == StepSource::kBefore ? 1 - Now() : Now(), a.row);
+    return {part.is_joint ? row - v.beside_depth * v.size : row, v.width, 1};
   }
   // ---- products with entries of several steps
 
@@ -143,9 +176,8 @@ class NetRun {
   }
   // Whether the products with the next group's entries are made meanwhile.
   bool IsPaired(const NetSum& sum, const Area& a, int64_t group) const {
-    return net_.pair != nullptr && a.units % net_.op->panel == 0 && sum.ahead.size() == 1 && sum.parts.size() == 1 &&
-           StepsOf(group) == kRowsAhead && (group + 1) * net_.ahead < net_.steps &&
-           StepsOf(group + 1) == kRowsAhead;
+    return net_.pair.run != nullptr && a.units % net_.op->panel == 0 && sum.ahead.size() == 1 &&
+           sum.parts.size() == 1 && (group + 2) * net_.ahead <= net_.steps;
   }
   // The sums' products with entries, if no step before made them; the panels begin at `panel`.
   void MakeAhead(const NetSum& sum, const Area& a, const char* panel) const {
@@ -167,8 +199,8 @@ class NetRun {
     return {reinterpret_cast<const float*>(scratch_ + sum.start) + a.row * row + a.unit, row};
   }
   // Returns the end of the panels.
-  const char* Multiply(const NetPart& part, const Matrix& left, int64_t rows, int64_t units, const char* panel,
-                       const Start& start, bool adds, float* to) const {
+  const char* Multiply(const NetPart& part, const Matrix& left, int64_t rows, int64_t units,
+                       const char* panel, const Start& start, bool adds, float* to) const {
     const MatmulOp& op = *net_.op;
     const int64_t panels = op.Panels(units);
     if (rows == 1 && !adds && part.depth <= op.part && units % op.panel == 0) {
@@ -183,28 +215,26 @@ class NetRun {
     }
     return panel;
   }
-  // The panels of a part and, an eighth for each, those of the next group's entries.
-  void MultiplyPaired(const NetSum& sum, const Area& a, const char* ahead, const char* panel, float* to) const {
+  // The panels of a part and, a share of one for each, those of the next group's entries.
+  void MultiplyPaired(const NetSum& sum, const Area& a, const char* ahead, const char* panel,
+                      float* to) const {
     const NetPart &one = sum.parts[0], &many = sum.ahead[0];
-    const int64_t panels = net_.op->Panels(a.units);
-    const float *left = static_cast<const float*>(Rows(one.left, a).data), *begun = MadeNow(sum, a);
-    const float* entries = Entries(many, group_ + 1);
-    float* made = Made(sum, a, group_ + 1);
+    const int64_t panels = net_.op->Panels(a.units), columns = net_.op->panel;
+    const float *left = static_cast<const float*>(Rows(one, a).data), *begun = MadeNow(sum, a);
+    const float *entries = Entries(many, group_ + 1),
+                *start = static_cast<const float*>(StartOf(sum, a).data);
+    const int64_t depth = (many.depth + net_.ahead - 1) / net_.ahead;
+    int64_t share = in_group_ * panels % net_.ahead, other = in_group_ * panels / net_.ahead;
     for (int64_t p = 0; p < panels; p++, panel += one.panel_bytes) {
-      const int64_t turn = in_group_ * panels + p, column = turn / kRowsAhead * net_.op->panel;
-      const int64_t begin = turn % kRowsAhead * many.depth / kRowsAhead,
-                    end = (turn % kRowsAhead + 1) * many.depth / kRowsAhead;
-      const float* weights = reinterpret_cast<const float*>(ahead + turn / kRowsAhead * many.panel_bytes);
-      RowsProduct rows = {entries + begin, many.depth, end - begin, weights + begin * net_.op->panel,
-                          made + column,   a.units,    made + column, a.units};
-      if (begin == 0) {
-        const Start start = StartOf(sum, a);
-        rows.start = start.data == nullptr ? nullptr : static_cast<const float*>(start.data) + column;
-        rows.start_row = 0;
-      }
-      net_.pair({left, one.depth, reinterpret_cast<const float*>(panel), begun + p * net_.op->panel,
-                 to + p * net_.op->panel},
-                rows);
+      const int64_t begin = std::min(share * depth, many.depth), end = std::min(begin + depth, many.depth);
+      float* made = Made(sum, a, group_ + 1) + other * columns;
+      const float* weights =
+          reinterpret_cast<const float*>(ahead + other * many.panel_bytes) + begin * columns;
+      const float* first = share > 0 ? made : start == nullptr ? nullptr : start + other * columns;
+      net_.pair.run(
+          {left, one.depth, reinterpret_cast<const float*>(panel), begun + p * columns, to + p * columns},
+          {entries + begin, many.depth, end - begin, weights, first, share > 0 ? a.units : 0, made, a.units});
+      if (++share == net_.ahead) share = 0, other++;
     }
   }
   // The sums of an area, each [rows][units].
@@ -236,7 +266,7 @@ class NetRun {
     }
     for (const NetPart& part : sum.parts) {
       const bool first = &part == sum.parts.data();
-      panel = Multiply(part, Rows(part.left, a), a.rows, a.units, panel, first ? start : Start{}, !first, to);
+      panel = Multiply(part, Rows(part, a), a.rows, a.units, panel, first ? start : Start{}, !first, to);
     }
     if (begun && net_.rows > 1)
       for (int64_t i = 0; i < a.rows * a.units; i++) to[i] += made[i];
@@ -246,6 +276,7 @@ class NetRun {
   void RunArea(const NetStage& stage, const Area& a) const {
     alignas(64) float sums[kMostSums * kMostElements];
     alignas(64) char temps[kMapTemps * kSlotBytes], gathered[kMapOperands * kSlotBytes];
+    FetchNext(a);
     Add(stage, a, sums);
     char* at[kMapSlots];
     bool one[kMapSlots];
@@ -258,7 +289,8 @@ class NetRun {
       const KeptValue& v = net_.kept[stage.results[i]];
       to[i] = scratch_ + v.blocks[Now()] + InBlocks(a) * v.size;
     }
-    for (int t = 0; t < stage.code->temps; t++) to[stage.results.size() + static_cast<size_t>(t)] = temps + t * kSlotBytes;
+    for (int t = 0; t < stage.code->temps; t++)
+      to[stage.results.size() + static_cast<size_t>(t)] = temps + t * kSlotBytes;
     for (const MapStep& s : stage.code->steps) RunMapStep(s, at, one, a.rows * a.units);
     for (size_t i = 0; i < stage.results.size(); i++) Spread(net_.kept[stage.results[i]], a, to[i]);
   }
@@ -284,17 +316,20 @@ class NetRun {
   }
   // Copies an area of a value to where it is needed as rows.
   void Spread(const KeptValue& v, const Area& a, const char* from) const {
-    if (v.is_left && net_.rows > 1) CopyOut(from, v.size, a, scratch_ + v.rows[Now()]);
+    if (v.is_left && net_.rows > 1)
+      CopyRows(from, a.units * v.size, RowOf(v, Now(), a.row) + a.unit * v.size, v.width * v.size, a.rows,
+               a.units * v.size);
     for (uint32_t out : v.outs)
-      CopyOut(from, v.size, a, Out<char>(call_, static_cast<int>(out)) + entry_ * net_.rows * net_.units * v.size);
+      CopyOut(from, v.size, a,
+              Out<char>(call_, static_cast<int>(out)) + entry_ * net_.rows * net_.units * v.size);
   }
 
   const keel_call* call_;
   const Net& net_;
   char* scratch_;
   const int64_t tiles_, areas_;
-  int64_t step_ = 0, entry_ = 0;          // of the operands and results
-  int64_t group_ = 0, in_group_ = 0;      // of steps whose products with entries are made at once
+  int64_t step_ = 0, entry_ = 0;      // of the operands and results
+  int64_t group_ = 0, in_group_ = 0;  // of steps whose products with entries are made at once
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
-// within.cc: the reverse of ahead.cc, for devices that take the steps of a scan as one launch: products of all
-// entries by constant weights return into the scan. Such a device makes them a few steps at a time, so they
-// stay in a cache, and while it waits for the weights of other products.
+// within.cc: the reverse of ahead.cc, for devices that take the steps of a scan as one launch: products of
+// all entries by constant weights return into the scan. Such a device makes them a few steps at a time, so
+// they stay in a cache, and while it waits for the weights of other products.
 //
-// Whether a device takes a step is asked by a call of one: its nodes, applied to values of the right types, and
-// the products. If so, the graph of the call is the new scan's body.
+// Whether a device takes a step is asked by a call of one: its nodes, applied to values of the right types,
+// and the products. If so, the graph of the call is the new scan's body.
 #include <algorithm>
 
 #include "plugins/passes/loops/loops.h"
