@@ -66,5 +66,7 @@ struct RecurrentForm {
 // Of a scan, or of a call of one step. False: the body is of another form. Dims may be -1, but not those of
 // weights.
 bool ReadRecurrent(const Node& node, RecurrentForm* form);
+// Its second part: sums and stages. False: ops of two stages read a sum, or a value has other dims.
+bool MakeStages(const Node& node, RecurrentForm* form);
 
 }  // namespace keel_cpu

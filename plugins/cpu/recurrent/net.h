@@ -6,6 +6,8 @@
 // value is the kept one of the step before.
 #pragma once
 
+#include <algorithm>
+
 #include "plugins/cpu/map/map.h"
 #include "plugins/cpu/matmul/loops.h"
 #include "plugins/cpu/onednn/onednn.h"
@@ -26,6 +28,7 @@ struct StepSource {
 struct NetPart {
   StepSource left;  // its rows
   int64_t depth, panel_bytes;
+  int64_t share;          // values of depth that a step makes of the next steps' products
   bool is_joint = false;  // the left operand begins with KeptValue::beside
 };
 // Products with entries need not wait for their step: with few rows they are made for several steps at once
@@ -33,7 +36,8 @@ struct NetPart {
 struct NetSum {
   std::vector<NetPart> ahead, parts;  // of several steps; of this one
   std::vector<StepSource> starts;     // [rows, units], or rows that are the same
-  uint64_t start = 0, start_row = 0;  // the place of their sum; elements from one row to the next, or 0
+  uint64_t start = 0;                 // the place of their sum
+  int64_t start_row = 0;              // elements from one of its rows to the next, or 0
   uint64_t made[2] = {};              // places of the first in the scratch memory
 };
 struct NetStage {
@@ -79,9 +83,12 @@ struct Net {
   int64_t Tiles() const { return (rows + tile - 1) / tile; }
 };
 
+// Products with entries are made for several steps at once, unless a step has so many rows.
+inline constexpr int64_t kManyRows = 8;
 inline constexpr size_t kMostSums = 8;
 inline constexpr int64_t kMostElements = 1024;  // of a tile's block
 
+keel_rc PrepareNet(const Node& node, keel_launch* launch);
 keel_rc RunNet(const keel_call* call);
 
 }  // namespace keel_cpu
