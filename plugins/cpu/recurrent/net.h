@@ -29,7 +29,7 @@ struct NetPart {
   StepSource left;  // its rows
   int64_t depth, panel_bytes;
   int64_t share;          // values of depth that a step makes of the next steps' products
-  bool is_joint = false;  // the left operand begins with KeptValue::beside
+  bool is_joint = false;  // the left operand begins with KeptValue::front
 };
 // Products with entries need not wait for their step: with few rows they are made for several steps at once
 // (Net::ahead), in two places by turns, [block][steps][rows][units of the block].
@@ -55,8 +55,8 @@ struct KeptValue {
   int64_t size = 0;
   bool is_left = false;
   // The step's entry is in front of the rows, so that products with both are one.
-  StepSource beside = {};
-  int64_t beside_depth = 0, width = 0;    // elements: of the entry, from one row to the next
+  StepSource front = {};
+  int64_t front_depth = 0, width = 0;     // elements: of the entry, from one row to the next
   std::vector<uint32_t> outs;             // results of the scan that stack it
   uint64_t blocks[2] = {}, rows[2] = {};  // places in the scratch memory
 };

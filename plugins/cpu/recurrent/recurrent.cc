@@ -33,7 +33,7 @@ bool FitsNet(const Node& scan) {
 
 constexpr keel_impl kImpls[] = {
     Impl("scan", "recurrent net", Prepare<PrepareNet>, 0, nullptr, 0, Match<FitsNet>),
-    // The pass `within` asks for it, to know what a scan of the step would be.
+    // By this impl the pass `within` recognises scans for the other.
     Impl("call", "step of a recurrent net", Prepare<PrepareNet>, 0, nullptr, 0, Match<FitsNet>)};
 
 }  // namespace

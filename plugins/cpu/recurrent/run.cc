@@ -90,9 +90,9 @@ class NetRun {
 
   void CopyEntries() const {
     for (const KeptValue& v : net_.kept)
-      if (v.beside_depth > 0) {
-        const int64_t bytes = v.beside_depth * v.size;
-        CopyRows(s_.Outside(v.beside), bytes, s_.scratch + v.rows[1 - s_.now], v.width * v.size, net_.rows,
+      if (v.front_depth > 0) {
+        const int64_t bytes = v.front_depth * v.size;
+        CopyRows(s_.Outside(v.front), bytes, s_.scratch + v.rows[1 - s_.now], v.width * v.size, net_.rows,
                  bytes);
       }
   }
@@ -107,9 +107,9 @@ class NetRun {
   }
   void FetchNext(const Area& a) const {
     for (const KeptValue& v : net_.kept) {
-      if (v.beside_depth == 0) continue;
+      if (v.front_depth == 0) continue;
       const int64_t bytes = net_.rows * net_.units * v.size;
-      FetchNext<false>(s_.Outside(v.beside), net_.rows * v.beside_depth * v.size, a);
+      FetchNext<false>(s_.Outside(v.front), net_.rows * v.front_depth * v.size, a);
       for (uint32_t out : v.outs) FetchNext<true>(EntryOf(out, bytes), bytes, a);
     }
   }

@@ -8,7 +8,7 @@ namespace keel_cpu {
 namespace {
 
 using Kind = StepValue::Kind;
-constexpr int64_t kFull = 32;  // units of which all panels are full, in every class
+constexpr int64_t kFull = 32;  // a multiple of so many units has full panels in every class
 
 // Moves additions of products into sums.
 class Adder {

@@ -50,7 +50,7 @@ struct NetStep {
   // A row of a value as a left operand.
   char* RowOf(const KeptValue& v, int turn, int64_t row) const {
     if (net.rows == 1) return scratch + v.blocks[turn];
-    return scratch + v.rows[turn] + (row * v.width + v.beside_depth) * v.size;
+    return scratch + v.rows[turn] + (row * v.width + v.front_depth) * v.size;
   }
 
   const keel_call* call;

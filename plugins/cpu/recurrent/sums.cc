@@ -1,4 +1,4 @@
-// sums.cc: the products of a step, and with few rows those of the next steps' entries.
+// sums.cc: the products of a step, and with few rows the products of the next steps' entries.
 #include <algorithm>
 
 #include "plugins/cpu/recurrent/step.h"
@@ -51,7 +51,7 @@ class Adder {
                        first && net_.rows == 1 ? Begin() : Start{}, !first, Made(s_.group));
     }
   }
-  // The panels of a part and, a share of one for each, those of the next group's entries.
+  // The panels of a part and, a share of one for each, the panels of the next group's entries.
   const char* MultiplyPaired(const char* ahead, const char* panel, float* to) const {
     const NetPart &one = sum_.parts[0], &many = sum_.ahead[0];
     const int64_t columns = net_.op->panel;
@@ -74,7 +74,7 @@ class Adder {
 
   // ---- products of this step
 
-  // What the sums begin with.
+  // The first values of the sums.
   Start Begin() const {
     if (sum_.starts.empty()) return {};
     return {reinterpret_cast<const float*>(s_.scratch + sum_.start) + a_.row * sum_.start_row + a_.unit,
@@ -85,7 +85,7 @@ class Adder {
     if (s.kind == StepSource::kOutside) return {s_.Outside(s) + a_.row * s.row * s.size, s.row, 1};
     const KeptValue& v = net_.kept[s.number];
     const char* row = s_.RowOf(v, s.kind == StepSource::kBefore ? 1 - s_.now : s_.now, a_.row);
-    return {part.is_joint ? row - v.beside_depth * v.size : row, v.width, 1};
+    return {part.is_joint ? row - v.front_depth * v.size : row, v.width, 1};
   }
   // Returns the end of the panels.
   const char* Multiply(const NetPart& part, const Matrix& left, int64_t rows, const char* panel,

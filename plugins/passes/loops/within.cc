@@ -2,8 +2,8 @@
 // all entries by constant weights return into the scan. Such a device makes them a few steps at a time, so
 // they stay in a cache, and while it waits for the weights of other products.
 //
-// Whether a device takes a step is asked by a call of one: its nodes, applied to values of the right types,
-// and the products. If so, the graph of the call is the new scan's body.
+// A call of one step, its nodes applied to values of the right types, shows whether the device takes a step.
+// If so, the graph of the call is the new scan's body.
 #include <algorithm>
 
 #include "plugins/passes/loops/loops.h"
@@ -20,7 +20,7 @@ NodeId product_of(const Edit& e, const Loop& loop, size_t i) {
   return x.rank() == 3 && weights.rank() == 2 && weights.data != nullptr ? n : kNone;
 }
 
-// A step of a scan in the scan's own graph, applied to values that stand for the body's parameters.
+// A step of a scan in the scan's own graph, applied to zeros in place of the body's parameters.
 class Step {
  public:
   Step(Edit& e, const Loop& loop) : e_(e), loop_(loop) {
@@ -80,7 +80,7 @@ class Step {
   static bool contains(const std::vector<NodeId>& nodes, NodeId n) {
     return std::find(nodes.begin(), nodes.end(), n) != nodes.end();
   }
-  // What the body gets for operand i of the scan.
+  // The body's parameter for operand i of the scan.
   keel_value operand(size_t i) {
     const keel_value v = loop_.in[i];
     if (i >= loop_.carry && i < loop_.cut) return v;
