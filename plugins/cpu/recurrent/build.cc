@@ -118,12 +118,14 @@ class Builder {
         kept.front = SourceOf(LeftOf(group[0]));
         kept.front_depth = form_.products[group[0].product].depth;
       }
+      made.panel_bytes += part.panel_bytes;
       (IsAhead(group[0]) ? made.ahead : made.parts).push_back(part);
     }
     for (uint32_t v : sum.starts) {
       made.starts.push_back(SourceOf(v));
       if (made.starts.back().row != 0) made.start_row = net_.units;
     }
+    stage->panel_bytes += made.panel_bytes;
     stage->sums.push_back(std::move(made));
   }
 
@@ -178,10 +180,7 @@ class Builder {
     for (int64_t first = 0; first < net_.units; first += net_.block) {
       stage.panels.push_back(weight_bytes_);
       const int64_t panels = net_.op->Panels(std::min(net_.block, net_.units - first));
-      for (const NetSum& sum : stage.sums)
-        for (const auto* parts : {&sum.ahead, &sum.parts})
-          for (const NetPart& part : *parts)
-            weight_bytes_ += static_cast<uint64_t>(panels * part.panel_bytes);
+      weight_bytes_ += static_cast<uint64_t>(panels * stage.panel_bytes);
     }
   }
   void Pack() {

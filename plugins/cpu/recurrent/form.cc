@@ -179,7 +179,7 @@ class Reader {
 };
 
 // Without products with entries a launch takes 1.03 to 1.06 of the time of the body's launches. Two left
-// operands tell a step from other calls.
+// operands distinguish a step from other calls.
 bool MultipliesEntries(const RecurrentForm& f) {
   const auto any = [&](const auto& is) { return std::any_of(f.products.begin(), f.products.end(), is); };
   return any([&](const StepProduct& p) { return f.values[p.left].kind == Kind::kEntry; }) &&

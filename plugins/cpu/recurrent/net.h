@@ -38,11 +38,13 @@ struct NetSum {
   std::vector<StepSource> starts;     // [rows, units], or rows that are the same
   uint64_t start = 0;                 // the place of their sum
   int64_t start_row = 0;              // elements from one of its rows to the next, or 0
+  int64_t panel_bytes = 0;            // of all parts
   uint64_t made[2] = {};              // places of the first in the scratch memory
 };
 struct NetStage {
   std::vector<NetSum> sums;
   std::vector<uint64_t> panels;  // by block of units: where its panels begin, in the order of sums and parts
+  int64_t panel_bytes = 0;       // of all sums
   Map map;
   const MapCode* code = nullptr;
   uint32_t ones = 0;

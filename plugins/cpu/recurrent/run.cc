@@ -119,8 +119,8 @@ class NetRun {
   void RunStage(const NetStage& stage) const {
     const int64_t cost = stage.cost * net_.tile;
     ParallelFor(s_.call, s_.areas, cost, [&](int64_t begin, int64_t end) {
-      const bool backward = s_.now == 1;  // each second step finds the panels read last in a cache
-      for (int64_t u = begin; u < end; u++) RunArea(stage, s_.AreaOf(backward ? begin + end - 1 - u : u));
+      for (int64_t u = begin; u < end; u++)
+        RunArea(stage, s_.AreaOf(s_.IsBackward() ? begin + end - 1 - u : u));
     });
   }
   void RunArea(const NetStage& stage, const Area& a) const {

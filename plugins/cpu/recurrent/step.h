@@ -39,6 +39,8 @@ struct NetStep {
     a.other = in_group * a.panels / net.ahead, a.share = in_group * a.panels - a.other * net.ahead;
     return a;
   }
+  // Each second step finds the panels in a cache that the step before read last.
+  bool IsBackward() const { return now == 1; }
   int64_t InBlocks(const Area& a) const { return a.row * net.units + a.rows * a.unit; }
   const char* Outside(const StepSource& s) const {
     const char* base = s.data != nullptr ? s.data : In<char>(call, static_cast<int>(s.number));

@@ -10,12 +10,11 @@ class Adder {
  public:
   Adder(const NetStep& step, const NetSum& sum, const Area& a) : s_(step), net_(step.net), sum_(sum), a_(a) {}
 
-  // Returns the end of the sum's panels.
-  const char* Run(const char* panel, float* to) const {
+  void Run(const char* panel, float* to) const {
     const char* ahead = panel;
     if (!sum_.ahead.empty()) MakeAhead(panel);
     for (const NetPart& part : sum_.ahead) panel += a_.panels * part.panel_bytes;
-    return IsPaired(s_.group) ? MultiplyPaired(ahead, panel, to) : AddParts(panel, to);
+    IsPaired(s_.group) ? MultiplyPaired(ahead, panel, to) : AddParts(panel, to);
   }
 
  private:
@@ -51,25 +50,26 @@ class Adder {
                        first && net_.rows == 1 ? Begin() : Start{}, !first, Made(s_.group));
     }
   }
-  // The panels of a part and, a share of one for each, the panels of the next group's entries.
-  const char* MultiplyPaired(const char* ahead, const char* panel, float* to) const {
+  // The panels of a part, in the step's direction, and, a share of one for each, the panels of the next
+  // group's entries.
+  void MultiplyPaired(const char* ahead, const char* panels, float* to) const {
     const NetPart &one = sum_.parts[0], &many = sum_.ahead[0];
     const int64_t columns = net_.op->panel;
     const float *left = static_cast<const float*>(Rows(one).data), *begun = MadeNow(),
                 *entries = Entries(many, s_.group + 1), *start = static_cast<const float*>(Begin().data);
     int64_t share = a_.share, other = a_.other;
-    for (int64_t p = 0; p < a_.panels; p++, panel += one.panel_bytes) {
+    for (int64_t i = 0; i < a_.panels; i++) {
+      const int64_t p = s_.IsBackward() ? a_.panels - 1 - i : i;
       const int64_t begin = std::min(share * many.share, many.depth);
       float* made = Made(s_.group + 1) + other * columns;
+      const auto* panel = reinterpret_cast<const float*>(panels + p * one.panel_bytes);
       const auto* weights = reinterpret_cast<const float*>(ahead + other * many.panel_bytes);
       const float* first = share > 0 ? made : start == nullptr ? nullptr : start + other * columns;
-      net_.pair.run(
-          {left, one.depth, reinterpret_cast<const float*>(panel), begun + p * columns, to + p * columns},
-          {entries + begin, many.depth, std::min(many.share, many.depth - begin), weights + begin * columns,
-           first, share > 0 ? a_.units : 0, made, a_.units});
+      net_.pair.run({left, one.depth, panel, begun + p * columns, to + p * columns},
+                    {entries + begin, many.depth, std::min(many.share, many.depth - begin),
+                     weights + begin * columns, first, share > 0 ? a_.units : 0, made, a_.units});
       if (++share == net_.ahead) share = 0, other++;
     }
-    return panel;
   }
 
   // ---- products of this step
@@ -103,7 +103,7 @@ class Adder {
     }
     return panel;
   }
-  const char* AddParts(const char* panel, float* to) const {
+  void AddParts(const char* panel, float* to) const {
     const float* made = sum_.ahead.empty() ? nullptr : MadeNow();
     const bool begins = made != nullptr && (net_.rows == 1 || (sum_.parts.empty() && sum_.starts.empty()));
     const Start start = begins ? Start{made, a_.units} : Begin();
@@ -116,7 +116,6 @@ class Adder {
     }
     if (made != nullptr && !begins)
       for (int64_t i = 0; i < a_.rows * a_.units; i++) to[i] += made[i];
-    return panel;
   }
 
   static constexpr int64_t kSize = sizeof(float);
@@ -130,9 +129,16 @@ class Adder {
 
 void AddSums(const NetStep& step, const NetStage& stage, const Area& a, float* to) {
   const char* panel = step.net.weights.get() + stage.panels[static_cast<size_t>(a.block)];
-  for (const NetSum& sum : stage.sums) {
-    panel = Adder(step, sum, a).Run(panel, to);
-    to += kMostElements;
+  const auto count = static_cast<int64_t>(stage.sums.size());
+  const bool backward = step.IsBackward();
+  if (backward) panel += a.panels * stage.panel_bytes;
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t number = backward ? count - 1 - i : i;
+    const NetSum& sum = stage.sums[static_cast<size_t>(number)];
+    const int64_t bytes = a.panels * sum.panel_bytes;
+    if (backward) panel -= bytes;
+    Adder(step, sum, a).Run(panel, to + number * kMostElements);
+    if (!backward) panel += bytes;
   }
 }
 
