@@ -176,7 +176,8 @@ class Builder {
     NetStage& stage = net_.stages[number];
     stage.cost = net_.block * stage.code->cost;
     for (const NetSum& sum : stage.sums)
-      for (const NetPart& part : sum.parts) stage.cost += part.depth * net_.block / 16;
+      for (const auto* parts : {&sum.ahead, &sum.parts})
+        for (const NetPart& part : *parts) stage.cost += part.depth * net_.block / 16;
     for (int64_t first = 0; first < net_.units; first += net_.block) {
       stage.panels.push_back(weight_bytes_);
       const int64_t panels = net_.op->Panels(std::min(net_.block, net_.units - first));
