@@ -45,9 +45,9 @@ bool StreamsInPlace(const BinaryOp& op, int kind) {
   return foresees && op.streams[kind] != nullptr;
 }
 
-// n contiguous elements on one thread; the index of the first that fails, or -1.
-int64_t RunPart(const BinaryOp& op, int kind, Operands p, int64_t n) {
-  if (!p.streams) return op.loops[kind](p.a, p.b, p.c, n);
+// n contiguous elements past the caches; the index of the first that fails, or -1. Apart from RunPart, which
+// runs for each short row.
+__attribute__((noinline)) int64_t StreamPart(const BinaryOp& op, int kind, const Operands& p, int64_t n) {
   if (StreamsInPlace(op, kind) && BeforeLine(p.c) % op.size_out == 0) {
     const auto part = [&](BinaryLoop loop) {
       return [&, loop](int64_t begin, int64_t end, char* to) {
@@ -67,6 +67,9 @@ int64_t RunPart(const BinaryOp& op, int kind, Operands p, int64_t n) {
     if (at >= 0 && failed < 0) failed = begin + at;
   });
   return failed;
+}
+int64_t RunPart(const BinaryOp& op, int kind, const Operands& p, int64_t n) {
+  return p.streams ? StreamPart(op, kind, p, n) : op.loops[kind](p.a, p.b, p.c, n);
 }
 
 // n contiguous elements, on several threads if worthwhile.
