@@ -14,9 +14,9 @@ sys.path[:0] = [str(BENCH), str(BENCH / "ops")]
 onnx = pytest.importorskip("onnx", reason="models are written as ONNX files")
 from cases import CASES  # noqa: E402
 from bench import Field, row_of  # noqa: E402
-from figures import interval, markdown, verdict  # noqa: E402
+from figures import UnsettledError, host_text, interval, markdown, refuse_unsettled, verdict  # noqa: E402
 from forms import composite_form, onnx_form  # noqa: E402
-from host import host  # noqa: E402
+from host import beside, host  # noqa: E402
 import limited  # noqa: E402
 from models import WORKLOADS, bert, gpt2, mlp  # noqa: E402
 from report import put  # noqa: E402
@@ -29,7 +29,7 @@ def test_interval_of_the_median():
 
 
 ROW = {"name": "thing", "what": "thing", "ms": {"keel_python": 2.0, "torch": 0.0015}, "best": "torch", "ratio": 1.5, "ratio_low": 1.25,
-       "ratio_high": 2, "rounds": 15, "variants": {"torch": "torch_compiled"}, "peak_bytes": {"keel": 3e6}}
+       "ratio_high": 1.5, "rounds": 15, "variants": {"torch": "torch_compiled"}, "peak_bytes": {"keel": 3e6}}
 HOST = {"date": "2026-01-02", "cpu": "A CPU", "isa": "AVX2", "cores": 2, "load": 0.5, "commit": "abc", "peers": {"torch": "1.0"}}
 REPORT = {"host": HOST, "threads": 2, "results": [ROW]}
 
@@ -37,9 +37,31 @@ REPORT = {"host": HOST, "threads": 2, "results": [ROW]}
 def test_tables_say_what_is_not_measured_and_who_is_ahead():
     text = markdown(REPORT, ["onnxruntime", "torch"])
     assert text.startswith("2026-01-02, 2 cores of A CPU (AVX2), load 0.5 at the start, 2 threads, all sides in turn, Keel abc, PyTorch 1.0.\n")
-    assert "| thing | 2 ms | not measured | 1.5 µs (compiled) | 1.50 [1.25, 2.00] of PyTorch, **ahead** | 15 |" in text
+    assert "| thing | 2 ms | not measured | 1.5 µs (compiled) | 1.50 [1.25, 1.50] of PyTorch, **ahead** | 15 |" in text
     assert "| thing | 3 MB | not measured | not measured |" in text
-    assert verdict({**ROW, "ratio_low": 0.9}).endswith("of PyTorch, level") and verdict({**ROW, "ratio_low": 0.8, "ratio_high": 0.9}).endswith("of PyTorch")
+    assert verdict({**ROW, "ratio_low": 0.9, "ratio_high": 1.1}).endswith("of PyTorch, level") and verdict({**ROW, "ratio_low": 0.8, "ratio_high": 0.9}).endswith("of PyTorch")
+
+
+def test_no_table_of_figures_that_vary_too_much():
+    settled = {f"row {i}": (1.0, 1.3) for i in range(3)}
+    refuse_unsettled({**settled, "wide": (0.8, 1.1)})
+    with pytest.raises(UnsettledError, match=r"2 of 5 rows vary by more than a factor of 1.3 .*wide \[0.80, 1.10\], wider \[0.50, 2.00\]"):
+        refuse_unsettled({**settled, "wide": (0.8, 1.1), "wider": (0.5, 2.0)})
+    assert verdict({**ROW, "ratio_low": 0.7, "ratio_high": 0.95}).endswith("of PyTorch, not settled")
+    with pytest.raises(UnsettledError):
+        markdown({**REPORT, "results": [{**ROW, "ratio_high": 2}]}, ["torch"])
+
+
+def test_what_else_runs_is_named():
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        shares = beside(1)
+        name = Path(f"/proc/{busy.pid}/comm").read_text().strip()
+    finally:
+        busy.kill()
+        busy.wait()
+    assert shares.get(name, 0) > 0.2, shares
+    assert host_text({**HOST, "beside": {name: 0.97}}) == f"2 cores of A CPU (AVX2), load 0.5 at the start beside {name} 97 %"
 
 
 def test_of_a_peer_the_fastest_variant_counts():

@@ -10,7 +10,8 @@ Usage: bench.py [NAME...] [--sides keel_python,onnxruntime,...] [--rounds 15] [-
 All sides run the same model with the same weights, the same number of threads and bound inputs, called from Python;
 answers are compared first. Each side is a separate process. The fastest variant of each peer (compiled, frozen, composite ops) in a
 short trial is measured; the sides alternate within each round. The tables show medians, and the median of the
-per-round ratios to the best peer with its 95 % interval (by order statistics).
+per-round ratios to the best peer with its 95 % interval (by order statistics). The first line says what else runs on the machine; no table is written if
+the intervals of more than a quarter of its rows span a factor of more than 1.3.
 """
 import argparse
 import json
@@ -29,7 +30,7 @@ if __name__ == "__main__":
     peers.use()
 
 import numpy as np  # noqa: E402
-from figures import MEMORY, markdown, ratio_to_best, show, summary  # noqa: E402
+from figures import MEMORY, UnsettledError, markdown, ratio_to_best, show, summary  # noqa: E402
 from host import host  # noqa: E402
 from models import DEVICE_WORKLOADS, WORKLOADS  # noqa: E402
 from others import OTHERS  # noqa: E402
@@ -203,7 +204,10 @@ def main():
             if args.json:  # after each workload, so that results survive an abort
                 Path(args.json).write_text(json.dumps(report, indent=1) + "\n")
     if args.markdown:
-        Path(args.markdown).write_text(markdown(report, [p for p in PEERS if any(s.startswith(p) for s in args.sides)]))
+        try:
+            Path(args.markdown).write_text(markdown(report, [p for p in PEERS if any(s.startswith(p) for s in args.sides)]))
+        except UnsettledError as e:
+            sys.exit(str(e))
     return 0 if all("error" not in r and r.get("ratio", 0) <= 1 and r.get("met", True) for r in rows) else 1
 
 

@@ -28,7 +28,8 @@ import decoder_llama  # noqa: E402
 import numpy as np  # noqa: E402
 from bench import rounds_of  # noqa: E402
 from decoder_sides import HEADS, KEPT, MATRICES, SIDES, WIDTH, write_onnx  # noqa: E402
-from figures import medians_text, ratio_to_best  # noqa: E402
+from figures import host_text, medians_text, ratio_to_best  # noqa: E402
+from host import host  # noqa: E402
 from worker import Worker, failure, timed  # noqa: E402
 
 FORMS = {"f32": ("keel", "onnxruntime", "torch"), "bf16": ("keel", "torch"), "q8": ("keel_import", "onnxruntime"),
@@ -110,6 +111,7 @@ def main():
         parser.error(f"no form {', '.join(sorted(wrong))}; there are {', '.join(FORMS)}")
     if not peers.has("llama_cpp"):
         print(f"llama.cpp is not measured: {peers.PYTHON} -m pip install {decoder_llama.PACKAGES} (compiles for ten minutes)")
+    print(host_text(host()))
     for form in args.forms or FORMS:
         with tempfile.TemporaryDirectory(prefix="keel-bench-") as folder:
             print(line(form, args.layers, measured(form, folder, args)), flush=True)

@@ -6,6 +6,8 @@ NAMES = {"keel": "Keel", "keel_python": "Keel from Python", "keel_function": "as
          "onnxruntime": "ONNX Runtime", "torch": "PyTorch", "torch_compiled": "PyTorch compiled", "jax": "JAX", "tensorflow": "TensorFlow",
          "tensorflow_graph": "TensorFlow graph", "tensorflow_xla": "TensorFlow XLA"}
 MEMORY = {"keel": "Keel, from a Keel file", "keel_import": "Keel, from ONNX", "onnxruntime": "ONNX Runtime, from ONNX"}
+# An interval that spans a larger factor is not settled. No table is written if more than so many of its rows are not.
+MOST_SPREAD, MOST_UNSETTLED = 1.3, 0.25
 # Text for the fastest variant of a peer in a table cell.
 VARIANTS = {"onnxruntime_composite": "composite ops", "onnxruntime_contrib": "its own ops", "torch": "eager", "torch_compiled": "compiled",
             "torch_tuned": "tuned", "jax_constants": "constants", "tensorflow_frozen": "frozen", "tensorflow_xla": "XLA",
@@ -25,6 +27,23 @@ def ratio_to_best(times, ours):
     best = min((side for side in times if side != ours), key=lambda side: statistics.median(times[side]))
     ratios = [a / b for a, b in zip(times[ours], times[best], strict=True)]
     return best, statistics.median(ratios), interval(ratios)
+
+
+class UnsettledError(RuntimeError):
+    """So much varied between the rounds that a table would mislead."""
+
+
+def unsettled(low, high):
+    return high > MOST_SPREAD * low
+
+
+def refuse_unsettled(intervals):
+    """intervals: by row's name, the interval of its ratio."""
+    wide = [f"{name} [{low:.2f}, {high:.2f}]" for name, (low, high) in intervals.items() if unsettled(low, high)]
+    if len(wide) > MOST_UNSETTLED * len(intervals):
+        raise UnsettledError(f"no table: the ratios of {len(wide)} of {len(intervals)} rows vary by more than a factor of {MOST_SPREAD} from round to "
+                        f"round ({', '.join(wide[:4])}{', ...' if len(wide) > 4 else ''}). Measure again when less runs beside, with "
+                        "--threads 1 --cpu-time, or with more --rounds")
 
 
 def medians_text(times):
@@ -51,6 +70,7 @@ def verdict(r):
     if "ratio" not in r:
         return "–"
     ahead = ", **ahead**" if r["ratio_low"] > 1 else ", level" if r["ratio_high"] >= 1 else ""
+    ahead += ", not settled" if unsettled(r["ratio_low"], r["ratio_high"]) else ""
     return f"{ratio_text(r)} of {NAMES[r['best']]}{ahead}"
 
 
@@ -85,7 +105,8 @@ def show(r):
 
 
 def table(rows, sides, ours):
-    """A table of the times of all sides, the ratio to the best peer and the number of rounds."""
+    """A table of the times of all sides, the ratio to the best peer and the number of rounds; UnsettledError."""
+    refuse_unsettled({r["what"]: (r["ratio_low"], r["ratio_high"]) for r in rows if "ratio" in r})
     lines = [f"| workload | Keel | {' | '.join(NAMES[s] for s in sides)} | of the best peer [95 %] | rounds |",
              "| --- |" + " --- |" * (len(sides) + 3)]
     for r in rows:
@@ -112,10 +133,16 @@ def markdown(report, sides, ours="keel_python"):
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
+def host_text(host):
+    """The machine and what else runs on it."""
+    beside = ", ".join(f"{name} {100 * share:.0f} %" for name, share in host.get("beside", {}).items())
+    return (f"{host['cores']} cores of {host['cpu']} ({host['isa']}), load {host['load']:.1f} at the start"
+            f"{f' beside {beside}' if beside else ''}")
+
+
 def summary(report):
     """One sentence with date, machine, settings and versions of a report."""
     host = report["host"]
     peers = ", ".join(f"{NAMES.get(n, n)} {v}" for n, v in host["peers"].items())
     clock = "processor time" if report.get("cpu_time") else "all sides in turn"
-    return (f"{host['date']}, {host['cores']} cores of {host['cpu']} ({host['isa']}), load {host['load']:.1f} at the start, "
-            f"{report['threads']} thread{'s' * (report['threads'] > 1)}, {clock}, Keel {host['commit']}, {peers}.")
+    return (f"{host['date']}, {host_text(host)}, {report['threads']} thread{'s' * (report['threads'] > 1)}, {clock}, Keel {host['commit']}, {peers}.")

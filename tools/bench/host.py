@@ -1,8 +1,9 @@
-"""The measuring host: processor, instruction set, load, Keel's commit and the peers' versions."""
+"""The measuring host: processor, instruction set, load, what else runs, Keel's commit and the peers' versions."""
 import datetime
 import importlib.metadata
 import os
 import subprocess
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +37,31 @@ def versions():
     return found
 
 
+def processor_ticks():
+    """-> by process, its name and the ticks of processor time that it had; and the ticks that this machine's host kept for others."""
+    each = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, fields = stat.read_text().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue  # it has ended
+        each[int(stat.parent.name)] = name, sum(map(int, fields.split()[11:13]))
+    return each, int(Path("/proc/stat").read_text().split()[8])
+
+
+def beside(seconds=0.5):
+    """What else runs on this machine now: -> {process, or "stolen by the host": share of a core}, from a twentieth on."""
+    (before, stolen), begin = processor_ticks(), time.monotonic()
+    time.sleep(seconds)
+    (after, stolen_after), core = processor_ticks(), (time.monotonic() - begin) * os.sysconf("SC_CLK_TCK")
+    shares = {"stolen by the host": (stolen_after - stolen) / core}
+    for pid, (name, ticks) in after.items():
+        if pid != os.getpid() and pid in before:
+            shares[name] = shares.get(name, 0) + (ticks - before[pid][1]) / core
+    return {name: round(share, 2) for name, share in sorted(shares.items(), key=lambda s: -s[1]) if share >= 0.05}
+
+
 def host():
     model, kind = cpu()
     return {"date": datetime.date.today().isoformat(), "cpu": model, "isa": kind, "cores": len(os.sched_getaffinity(0)),
-            "load": os.getloadavg()[0], "commit": commit(), "peers": versions()}
+            "load": os.getloadavg()[0], "beside": beside(), "commit": commit(), "peers": versions()}

@@ -23,8 +23,9 @@ if __name__ == "__main__":
 
 import numpy as np  # noqa: E402
 from bench import SPAN, rounds_of  # noqa: E402
-from figures import medians_text, ratio_to_best  # noqa: E402
+from figures import host_text, medians_text, ratio_to_best  # noqa: E402
 from forms import onnx_form  # noqa: E402
+from host import host  # noqa: E402
 from models import WORKLOADS  # noqa: E402
 from sides import serve  # noqa: E402
 from worker import Worker  # noqa: E402
@@ -91,6 +92,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--wall", action="store_true")
     args = parser.parse_args()
+    print(host_text(host()))
     for name in args.names or ("resnet50", "mobilenet"):
         for form in args.forms:
             with tempfile.TemporaryDirectory(prefix="keel-bench-") as folder:

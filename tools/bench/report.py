@@ -5,7 +5,7 @@
     .venv/bin/python tools/bench/report.py FOLDER --into docs/notes/figures.md
 
 FOLDER holds one JSON file per script. The text between a mark `<!-- figures: NAME -->` and `<!-- end -->` is replaced by the table
-NAME, or left unchanged if its JSON file is missing. Without --into all tables are printed.
+NAME, or left unchanged if its JSON file is missing or its ratios vary too much (UnsettledError). Without --into all tables are printed.
 """
 import argparse
 import json
@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from figures import NAMES, markdown, memory, show, summary, table, time_text, verdict
+from figures import NAMES, UnsettledError, markdown, memory, refuse_unsettled, show, summary, table, time_text, verdict
 
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("KEEL_BUILD", HERE.parents[1] / "build" / "release"))
@@ -51,6 +51,7 @@ def own(report):
 def training(report):
     """Each Keel side with the best peer of its kind."""
     rows = [r for r in report["results"] if "best" in r]
+    refuse_unsettled({r["what"]: (r["ratio_low"], r["ratio_high"]) for r in rows})
     lines = [summary(report), "", "| step of SGD, MLP, 128 rows | Keel | best of its kind | of its time [95 %] | rounds |", "| --- | --- | --- | --- | --- |"]
     for r in rows:
         peer = f"{time_text(r['ms'][r['best']])} ({NAMES[r['best']]})"
@@ -98,10 +99,15 @@ TABLES = {"models": ("models", models), "memory": ("models", lambda r: "\n".join
 
 
 def tables(folder):
+    """Those that can be made; the others are named."""
     for name, (source, make) in TABLES.items():
         path = folder / f"{source}.json"
-        if path.exists():
+        if not path.exists():
+            continue
+        try:
             yield name, make(json.loads(path.read_text()))
+        except UnsettledError as e:
+            print(f"{name}: {e}", file=sys.stderr)
 
 
 def put(text, name, body):

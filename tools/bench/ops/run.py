@@ -25,7 +25,8 @@ if __name__ == "__main__":
 
 import numpy as np  # noqa: E402
 from cases import CASES  # noqa: E402
-from figures import ratio_to_best  # noqa: E402
+from figures import UnsettledError, host_text, ratio_to_best, refuse_unsettled  # noqa: E402
+from host import host  # noqa: E402
 from runners import serve  # noqa: E402
 from worker import Worker  # noqa: E402
 
@@ -90,7 +91,8 @@ def line(row):
 
 
 def losses(rows):
-    """Rows where Keel is significantly slower, largest loss first, as a Markdown table."""
+    """Rows where Keel is significantly slower, largest loss first, as a Markdown table; UnsettledError."""
+    refuse_unsettled({r["name"]: (r["low"], r["high"]) for r in rows if "ratio" in r})
     lost = sorted((r for r in rows if r.get("low", 0) > 1), key=lambda r: -r["ratio"])
     text = ["| op, shape | Keel, µs | best peer, µs | ratio [95 %] | peer |", "| --- | --- | --- | --- | --- |"]
     text += [f"| {r['name']} | {r['us']['keel']:.4g} | {r['us'][r['best']]:.4g} | {r['ratio']:.2f} "
@@ -114,6 +116,7 @@ def main():
     sides, why = start(args)
     if "keel" not in sides:
         sys.exit("\n".join(why))
+    print(host_text(host()))
     print("\n".join(why + [f"{'us, ' + str(args.threads) + ' threads':48}{'keel':>11}{'onnxruntime':>11}{'torch':>11}"]))
     rows = []
     for case in chosen:
@@ -121,13 +124,17 @@ def main():
         print(line(rows[-1]), flush=True)
     for side in sides.values():
         side.stop()
-    lost = [r for r in rows if r.get("low", 0) > 1]
-    print(f"\nKeel loses {len(lost)} of {sum('ratio' in r for r in rows)}:\n\n{losses(rows)}", end="")
     if args.json:
         Path(args.json).write_text(json.dumps({"schema": "keel.ops-bench/1", "threads": args.threads,
                                                "device": args.device, "cases": rows}, indent=1) + "\n")
+    try:
+        table = losses(rows)
+    except UnsettledError as e:
+        sys.exit(f"\n{e}")
+    lost = [r for r in rows if r.get("low", 0) > 1]
+    print(f"\nKeel loses {len(lost)} of {sum('ratio' in r for r in rows)}:\n\n{table}", end="")
     if args.markdown:
-        Path(args.markdown).write_text(losses(rows))
+        Path(args.markdown).write_text(table)
 
 
 if __name__ == "__main__":
