@@ -78,7 +78,7 @@ def test_forced_side(tmp_path):
 
 
 def test_many_matrices(tmp_path):
-    """By own loops if all of them exceed the second-level cache and two are small beside it, on a processor on which that was measured."""
+    """By own loops if all of them exceed the second-level cache and two are small compared with it, on a processor on which that was measured."""
     cache, path = int(subprocess.check_output(["getconf", "LEVEL2_CACHE_SIZE"])), tmp_path / "g.keelt"
     for n, rows, many in ((cache // (200 * 64 * 4) + 1, 100, True), (2, 100, False), (200, 32, False), (2, cache // 256, False)):
         path.write_text(f"keel 1\nfn @main(a: f32[{n}, {rows}, 64], b: f32[{n}, 64, 100]) {{\n  p = matmul(a, b)\n  return p\n}}\nentry main = @main (a, b) -> (p)\n")

@@ -28,7 +28,7 @@ CASES = [
     ("other weights that are no constants", "(h: f32[1, 3], x: f32[n, 1, 4], r: f32[3, 3]) {\n" + NET % ARGUMENTS, "same", None),
     ("a product with another use", "(h: f32[1, 3], x: f32[n, 1, 4]) {\n" + (NET % ARGUMENTS).replace("return last, y", "return p, y"), "same", None),
     ("an op that is not elementwise", "(h: f32[1, 3], x: f32[n, 1, 4]) {\n" + (NET % ARGUMENTS).replace("tanh(", "softmax("), "same", None),
-    ("a few rows, for which launches are faster", "(h: f32[4, 3], x: f32[n, 4, 4]) {\n" + NET % ARGUMENTS, "same", None),
+    ("a few rows: launches are faster", "(h: f32[4, 3], x: f32[n, 4, 4]) {\n" + NET % ARGUMENTS, "same", None),
 ]
 
 

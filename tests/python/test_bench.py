@@ -16,7 +16,7 @@ from cases import CASES  # noqa: E402
 from bench import Field, row_of  # noqa: E402
 from figures import UnsettledError, host_text, interval, markdown, refuse_unsettled, verdict  # noqa: E402
 from forms import composite_form, onnx_form  # noqa: E402
-from host import beside, host  # noqa: E402
+from host import busy, host  # noqa: E402
 import limited  # noqa: E402
 from models import WORKLOADS, bert, gpt2, mlp  # noqa: E402
 from report import put  # noqa: E402
@@ -52,16 +52,16 @@ def test_no_table_of_figures_that_vary_too_much():
         markdown({**REPORT, "results": [{**ROW, "ratio_high": 2}]}, ["torch"])
 
 
-def test_what_else_runs_is_named():
-    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+def test_busy_processes_are_named():
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        shares = beside(1)
-        name = Path(f"/proc/{busy.pid}/comm").read_text().strip()
+        shares = busy(1)
+        name = Path(f"/proc/{process.pid}/comm").read_text().strip()
     finally:
-        busy.kill()
-        busy.wait()
+        process.kill()
+        process.wait()
     assert shares.get(name, 0) > 0.2, shares
-    assert host_text({**HOST, "beside": {name: 0.97}}) == f"2 cores of A CPU (AVX2), load 0.5 at the start beside {name} 97 %"
+    assert host_text({**HOST, "busy": {name: 0.97}}) == f"2 cores of A CPU (AVX2), load 0.5 at the start ({name} 97 %)"
 
 
 def test_of_a_peer_the_fastest_variant_counts():

@@ -3,14 +3,14 @@
 Usage: bench.py [NAME...] [--sides keel_python,onnxruntime,...] [--rounds 15] [--threads N] [--device cpu]
                 [--cpu-time] [--memory] [--json FILE] [--markdown FILE]
   NAME: a workload of models.py, or start load size (default: all)
-  --sides: of sides.py; default all but torch_tuned, which tunes for minutes per model, and those of vulkan/run.py. Runtimes that are not installed are named
+  --sides: of sides.py; default all but torch_tuned, which tunes for minutes per model, and the sides of vulkan/run.py. Runtimes that are not installed are named
   --cpu-time: processor time instead of wall time; with --threads 1 usable on a busy machine
   --memory: peak memory only, of a process that loads the model and runs it once
 
 All sides run the same model with the same weights, the same number of threads and bound inputs, called from Python;
 answers are compared first. Each side is a separate process. The fastest variant of each peer (compiled, frozen, composite ops) in a
 short trial is measured; the sides alternate within each round. The tables show medians, and the median of the
-per-round ratios to the best peer with its 95 % interval (by order statistics). The first line says what else runs on the machine; no table is written if
+per-round ratios to the best peer with its 95 % interval (by order statistics). The first line names other busy processes; no table is written if
 the intervals of more than a quarter of its rows span a factor of more than 1.3.
 """
 import argparse
@@ -38,7 +38,7 @@ from sides import PEERS, SIDES, serve  # noqa: E402
 from worker import Worker  # noqa: E402
 
 SETTLE, SPAN = 0.03, 0.1  # s between measurements: the other sides' threads go to sleep; of one measurement
-REQUESTED = ("torch_tuned", "keel_host", "ncnn")  # only on request: slow, and those of vulkan/run.py
+REQUESTED = ("torch_tuned", "keel_host", "ncnn")  # only on request: slow, and the sides of vulkan/run.py
 UNTIMED = ("keel_import",)  # only for its memory
 
 

@@ -42,7 +42,7 @@ def refuse_unsettled(intervals):
     wide = [f"{name} [{low:.2f}, {high:.2f}]" for name, (low, high) in intervals.items() if unsettled(low, high)]
     if len(wide) > MOST_UNSETTLED * len(intervals):
         raise UnsettledError(f"no table: the ratios of {len(wide)} of {len(intervals)} rows vary by more than a factor of {MOST_SPREAD} from round to "
-                        f"round ({', '.join(wide[:4])}{', ...' if len(wide) > 4 else ''}). Measure again when less runs beside, with "
+                        f"round ({', '.join(wide[:4])}{', ...' if len(wide) > 4 else ''}). Measure again with fewer busy processes, with "
                         "--threads 1 --cpu-time, or with more --rounds")
 
 
@@ -134,10 +134,10 @@ def markdown(report, sides, ours="keel_python"):
 
 
 def host_text(host):
-    """The machine and what else runs on it."""
-    beside = ", ".join(f"{name} {100 * share:.0f} %" for name, share in host.get("beside", {}).items())
+    """The machine and its other busy processes."""
+    others = ", ".join(f"{name} {100 * share:.0f} %" for name, share in host.get("busy", {}).items())
     return (f"{host['cores']} cores of {host['cpu']} ({host['isa']}), load {host['load']:.1f} at the start"
-            f"{f' beside {beside}' if beside else ''}")
+            f"{f' ({others})' if others else ''}")
 
 
 def summary(report):

@@ -1,4 +1,4 @@
-"""The measuring host: processor, instruction set, load, what else runs, Keel's commit and the peers' versions."""
+"""The measuring host: processor, instruction set, load, other busy processes, Keel's commit and the peers' versions."""
 import datetime
 import importlib.metadata
 import os
@@ -49,8 +49,8 @@ def processor_ticks():
     return each, int(Path("/proc/stat").read_text().split()[8])
 
 
-def beside(seconds=0.5):
-    """What else runs on this machine now: -> {process, or "stolen by the host": share of a core}, from a twentieth on."""
+def busy(seconds=0.5):
+    """-> {other process of this machine, or "stolen by the host": its share of a core now}, from a twentieth on."""
     (before, stolen), begin = processor_ticks(), time.monotonic()
     time.sleep(seconds)
     (after, stolen_after), core = processor_ticks(), (time.monotonic() - begin) * os.sysconf("SC_CLK_TCK")
@@ -64,4 +64,4 @@ def beside(seconds=0.5):
 def host():
     model, kind = cpu()
     return {"date": datetime.date.today().isoformat(), "cpu": model, "isa": kind, "cores": len(os.sched_getaffinity(0)),
-            "load": os.getloadavg()[0], "beside": beside(), "commit": commit(), "peers": versions()}
+            "load": os.getloadavg()[0], "busy": busy(), "commit": commit(), "peers": versions()}

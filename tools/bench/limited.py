@@ -21,7 +21,7 @@ SWITCHES = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_EN
 
 
 def cpuid_places(library):
-    """-> the file offsets of its cpuid instructions; of a library whose code lies in the file as in memory."""
+    """-> the file offsets of its cpuid instructions; of a library that is mapped without gaps."""
     lines = subprocess.run(["objdump", "-d", library], capture_output=True, text=True, check=True).stdout.splitlines()
     return [int(line.split(":")[0], 16) for line in lines if line.endswith("cpuid")]
 
@@ -31,7 +31,7 @@ def without_cpuid(library):
     code = bytearray(library.read_bytes())
     for at in cpuid_places(library):
         if code[at:at + 2] != CPUID:
-            raise OSError(f"{library}: no cpuid at {at:#x} of the file: its code is not laid out as in memory")
+            raise OSError(f"{library}: no cpuid at {at:#x} of the file: it is mapped with gaps")
         code[at:at + 2] = BREAKPOINT
     library.unlink()  # it may be a link to the peers' own file
     library.write_bytes(code)

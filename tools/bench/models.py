@@ -147,7 +147,7 @@ WORKLOADS = {
               "`power`: 100 matmuls 10x10 i32, from Python"),
     "one": (add, scalars, "call of a 1-node graph, from Python"),
 }
-# Those of vulkan/run.py besides.
+# Of vulkan/run.py.
 DEVICE_WORKLOADS = {
     "bert2": (lambda f, w, x: bert(f, w, x, layers=2), lambda: [normal(1, 128, 768)], "2 layers of BERT-base, 1x128"),
     **{f"matmul{n}": (product, lambda n=n: square(n), f"product {n}x{n}x{n}") for n in (128, 256, 512, 1024)},

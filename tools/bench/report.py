@@ -99,7 +99,7 @@ TABLES = {"models": ("models", models), "memory": ("models", lambda r: "\n".join
 
 
 def tables(folder):
-    """Those that can be made; the others are named."""
+    """Without tables whose ratios vary too much, which are named."""
     for name, (source, make) in TABLES.items():
         path = folder / f"{source}.json"
         if not path.exists():
