@@ -111,9 +111,14 @@ for op in GATES:
         want = np.array(plan_of(contexts[0], model, "reference").run(x)[0])
         np.testing.assert_array_equal(np.isnan(runs(model, [x])[0]), np.isnan(want))
 """
+STOP = """
+from test_cpu_stop import assert_stops
+model, arrays = case("LSTM", 128, 20000, 1, 64)
+assert_stops(contexts[0], plan_of(contexts[0], model, "cpu"), arrays)
+"""
 
 
-@pytest.mark.parametrize("body", [SIZES, FORMS, STEP, NUMBERS], ids=["sizes", "forms", "step", "numbers"])
+@pytest.mark.parametrize("body", [SIZES, FORMS, STEP, NUMBERS, STOP], ids=["sizes", "forms", "step", "numbers", "stop"])
 @pytest.mark.parametrize("isa", ["sse4", "avx2", ""])
 def test_nets_equal_those_of_the_reference_device(isa, body):
     code = SCRIPT.format(paths=[str(HERE), str(HERE.parent / "python")], body=body)
