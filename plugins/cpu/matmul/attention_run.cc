@@ -228,7 +228,7 @@ void RunHeads(const keel_call* call, const Attention& w, int64_t from, int64_t t
 
 // more: the next head is this thread's, too.
 void RunHead(const keel_call* call, const Attention& w, int64_t head, bool more, char* scores) {
-  for (int64_t p = 0; p < w.PanelsOfHead(); p++) PackPanel(call, w, head, p);
+  for (int64_t p = 0; p < w.PanelsOfHead() && !Cancelled(call); p++) PackPanel(call, w, head, p);
   if (w.hidden) w.Hides(call)[w.Slot(call, head)] = MayHide(call, w, head);
   Later later(call, w, head + 1);
   for (int64_t first = 0; first < w.l && !Cancelled(call); first += w.Block())
