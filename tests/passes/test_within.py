@@ -18,7 +18,8 @@ NET = """  p = matmul(x, w){tb=true}
 ARGUMENTS = ("h, r, b, p", "2", "", "h, r, b")
 CONSTANTS = """const w: f32[3, 4] = [0.5, 1.0, -1.0, 0.25, -0.5, 0.75, 0.25, 0.5, 1.0, -0.25, 0.5, -1.0]
 const r: f32[3, 3] = [0.5, -1.0, 0.25, 0.75, 0.5, -0.25, 1.0, 0.5, -0.5]
-const b: f32[1, 3] = [0.5, -0.25, 1.0]"""
+const b: f32[1, 3] = [0.5, -0.25, 1.0]
+const v: f32[2, 3, 4] = [0.5, 1.0, -1.0, 0.25, -0.5, 0.75, 0.25, 0.5, 1.0, -0.25, 0.5, -1.0, 1.0, 0.5, 0.25, -0.5, 0.75, -0.25, 0.5, 1.0, -1.0, 0.5, 0.25, -0.5]"""
 # (title, @main's parameters and body, ops outside, ops inside); "same": no change
 CASES = [
     ("a net", "(h: f32[1, 3], x: f32[n, 1, 4]) {\n" + NET % ARGUMENTS, "scan{carry=1, invariants=3}", "matmul matmul add add tanh"),
@@ -28,6 +29,31 @@ CASES = [
     ("other weights that are no constants", "(h: f32[1, 3], x: f32[n, 1, 4], r: f32[3, 3]) {\n" + NET % ARGUMENTS, "same", None),
     ("a product with another use", "(h: f32[1, 3], x: f32[n, 1, 4]) {\n" + (NET % ARGUMENTS).replace("return last, y", "return p, y"), "same", None),
     ("an op that is not elementwise", "(h: f32[1, 3], x: f32[n, 1, 4]) {\n" + (NET % ARGUMENTS).replace("tanh(", "softmax("), "same", None),
+    ("two products of the same entries", """(h: f32[1, 3], x: f32[n, 1, 4], y: f32[n, 1, 3]) {
+  p = matmul(x, w){tb=true}
+  q = matmul(x, w){tb=true}
+  last, z = scan(h, r, p, q, y){carry=1, invariants=1}
+    body(h, r, p, q, y) {
+      t = tanh(add(add(p, mul(q, y)), matmul(h, r)))
+      yield t, t
+    }
+  return last, z
+}""", "scan{carry=1, invariants=2}", "matmul matmul mul add matmul add tanh"),
+    ("a product of transposed entries", "(h: f32[1, 3], x: f32[n, 4, 1]) {\n" + (NET % ARGUMENTS).replace("tb=true", "ta=true, tb=true"), "same", None),
+    ("entries of two dims", "(h: f32[1, 3], x: f32[n, 4]) {\n" + (NET % ARGUMENTS).replace("{tb=true}", "{tb=true}\n  p2 = reshape(p){to=[n, 1, 3]}")
+     .replace("b, p)", "b, p2)"), "same", None),
+    ("weights of each entry", "(h: f32[1, 3], x: f32[2, 1, 4]) {\n" + (NET % ARGUMENTS).replace("matmul(x, w)", "matmul(x, v)"), "same", None),
+    ("only the first entries are run", "(h: f32[1, 3], x: f32[n, 1, 4], c: i64[]) {\n" + NET % ("h, r, b, p, c", "2", ", counted=true", "h, r, b"), "same", None),
+    ("it prints", "(h: f32[1, 3], x: f32[n, 1, 4]) {\n" + (NET % ARGUMENTS).replace("      yield", "      print(s)\n      yield"), "same", None),
+    ("nothing is carried", """(h: f32[1, 3], x: f32[n, 1, 4]) {
+  p = matmul(x, w){tb=true}
+  y = scan(h, r, p){carry=0, invariants=2}
+    body(h, r, p) {
+      t = tanh(add(p, matmul(h, r)))
+      yield t
+    }
+  return y
+}""", "same", None),
     ("a few rows: launches are faster", "(h: f32[4, 3], x: f32[n, 4, 4]) {\n" + NET % ARGUMENTS, "same", None),
 ]
 
@@ -59,7 +85,7 @@ def test_nothing_changes_for_a_device_that_runs_bodies_op_by_op(tmp_path):
 def test_the_same_comes_out(context, main):
     rng = np.random.default_rng(5)
     for n in (0, 1, 2, 33):
-        given = list(drawn(main, rng, n, "float32"))
+        given = [*drawn(main, rng, n, "float32"), *([np.int64(n // 2)] if "c: i64[]" in main else [])]
         plain = context.parse(whole(main)).session("reference", level=0).prepare().run(*given)
         for options in ({}, {"passes": "within"}, {"threads": 2, "lanes": "all"}):
             plan = context.parse(whole(main)).session("cpu", **options).prepare()

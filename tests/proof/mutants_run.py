@@ -180,6 +180,7 @@ def known_cases():
     import test_inline
     import test_loops
     import test_text
+    import test_within
     for case in test_text.all_cases():
         name, device, constants, params, body, wanted = case.values
         yield Case(case.id, test_text.whole(constants, params, body), test_text.DEVICES.get(name, "reference").format(device), name,
@@ -190,6 +191,9 @@ def known_cases():
     for title, main, *left in test_ahead.CASES:
         yield Case(f"ahead: {title}", test_ahead.whole(main), "reference", "ahead",
                    lambda before, after, normal, left=left: test_ahead.fits(before, after, *left))
+    for title, main, *left in test_within.CASES:
+        yield Case(f"within: {title}", test_within.whole(main), "cpu", "within",
+                   lambda before, after, normal, left=left: test_within.fits(before, after, *left))
     for title, device, head, body, left in test_inline.CASES:
         yield Case(f"inline: {title}", test_inline.text(head, body), device, "inline",
                    lambda before, after, normal, left=left: test_inline.fits(after, left))
