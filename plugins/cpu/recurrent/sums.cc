@@ -110,11 +110,13 @@ class Adder {
     if (sum_.parts.empty())
       CopyRows(static_cast<const char*>(start.data), start.row * kSize, reinterpret_cast<char*>(to),
                a_.units * kSize, a_.rows, a_.units * kSize);
+    // A product reads first values for whole panels.
+    const bool is_start = !begins || a_.is_full;
     for (const NetPart& part : sum_.parts) {
       const bool first = &part == sum_.parts.data();
-      panel = Multiply(part, Rows(part), a_.rows, panel, first ? start : Start{}, !first, to);
+      panel = Multiply(part, Rows(part), a_.rows, panel, first && is_start ? start : Start{}, !first, to);
     }
-    if (made != nullptr && !begins)
+    if (made != nullptr && (!begins || (!is_start && !sum_.parts.empty())))
       for (int64_t i = 0; i < a_.rows * a_.units; i++) to[i] += made[i];
   }
 
