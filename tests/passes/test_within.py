@@ -2,9 +2,7 @@
 The results are equal up to rounding, for sequences of every length, in whole plans too."""
 import numpy as np
 import pytest
-from optimizer import dump, optimize
-from test_ahead import drawn, fits
-from test_loops import ops  # noqa: F401 (fits reads both)
+from test_ahead import drawn, rewrites
 
 NET = """  p = matmul(x, w){tb=true}
   last, y = scan(%s){carry=1, invariants=%s%s}
@@ -66,19 +64,11 @@ def whole(main):
 
 @pytest.mark.parametrize("main, outside, inside", [pytest.param(*c[1:], id=c[0]) for c in CASES])
 def test_returned(tmp_path, main, outside, inside):
-    before, after, again = (tmp_path / f"{name}.keelt" for name in ("before", "after", "again"))
-    before.write_text(whole(main))
-    optimize(before, after, "cpu", only="within")
-    optimize(after, again, "cpu", only="within")
-    assert dump(again) == dump(after), "a second run changed something"
-    fits(dump(before), dump(after), outside, inside)
+    rewrites(tmp_path, whole(main), "cpu", "within", outside, inside)
 
 
 def test_nothing_changes_for_a_device_that_runs_bodies_op_by_op(tmp_path):
-    before, after = tmp_path / "before.keelt", tmp_path / "after.keelt"
-    before.write_text(whole(CASES[0][1]))
-    optimize(before, after, "reference", only="within")
-    fits(dump(before), dump(after), "same", None)
+    rewrites(tmp_path, whole(CASES[0][1]), "reference", "within", "same", None)
 
 
 @pytest.mark.parametrize("main", [pytest.param(c[1], id=c[0]) for c in CASES])

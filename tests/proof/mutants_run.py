@@ -193,7 +193,7 @@ def known_cases():
                    lambda before, after, normal, left=left: test_ahead.fits(before, after, *left))
     for title, main, *left in test_within.CASES:
         yield Case(f"within: {title}", test_within.whole(main), "cpu", "within",
-                   lambda before, after, normal, left=left: test_within.fits(before, after, *left))
+                   lambda before, after, normal, left=left: test_ahead.fits(before, after, *left))
     for title, device, head, body, left in test_inline.CASES:
         yield Case(f"inline: {title}", test_inline.text(head, body), device, "inline",
                    lambda before, after, normal, left=left: test_inline.fits(after, left))

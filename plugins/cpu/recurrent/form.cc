@@ -99,10 +99,8 @@ class Reader {
   // Parts of products and weights have their own dims; other values may lose or get ones in front only.
   bool Reshape(const Node& node, StepValue v, uint32_t* number) {
     const Dims to = DimsOf(node.Out(0));
-    if (v.kind == Kind::kComputed || WithoutOnes(to) != WithoutOnes(v.dims)) {
-      if (v.data == nullptr) return false;
-    }
-    if (v.kind == Kind::kComputed) return false;
+    if (v.kind == Kind::kComputed || (v.data == nullptr && WithoutOnes(to) != WithoutOnes(v.dims)))
+      return false;
     v.dims = to, v.uses = 0;
     *number = Add(std::move(v));
     return true;
