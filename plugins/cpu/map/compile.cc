@@ -119,6 +119,7 @@ class Compiler {
 
   void Fuse(MapProgram* p) {
     const uint32_t flat = Ones(*p, false), rows = Ones(*p, true);
+    are_far_ = AreFar(*p);
     AddFused(flat, p);
     if (rows != flat) AddFused(rows, p);
   }
@@ -168,7 +169,7 @@ class Compiler {
       else
         groups.push_back({{i}, fused});
     }
-    const bool fetches = groups.size() > 1 && AreFar(p);  // which the loop of a single op does not
+    const bool fetches = groups.size() > 1 && are_far_;  // which the loop of a single op does not
     for (Unit& u : groups) u.fused = u.fused && (u.nodes.size() > 1 || fetches);
     units.insert(units.end(), groups.begin(), groups.end());
     return units;
@@ -271,7 +272,7 @@ class Compiler {
     for (uint16_t v : p.operands) slot[v] = v;
     const int tile = static_cast<int>(kSlotBytes / Widest(units, p));
     code->tile = tile;
-    ahead_ = units.size() > 1 && AreFar(p) ? tile : 0;
+    ahead_ = units.size() > 1 && are_far_ ? tile : 0;
     for (int64_t u = 0; ok_ && u < static_cast<int64_t>(units.size()); u++) {
       const Unit& unit = units[static_cast<size_t>(u)];
       for (uint32_t i : unit.nodes) {
@@ -314,6 +315,7 @@ class Compiler {
   std::vector<Instruction> compiled_;  // by node
   std::vector<int64_t> last_;          // by value
   std::vector<bool> one_;              // by value: one element
+  bool are_far_ = false;               // the operands of the program that is fused
   int ahead_ = 0;                      // JitPort::ahead of operands
   int64_t busy_[kMapTemps];            // by temporary: the last unit that reads its content
 };
