@@ -8,8 +8,8 @@
 
 namespace keel_cpu {
 
-// A derived class keeps the values and ops that it reads, and numbers its values. Calls and identities are
-// resolved here: it sees other nodes only, each with one result. Whatever it declines declines the graph.
+// A derived class stores values and ops, and numbers its values. Calls and identities are resolved here, so
+// it receives other nodes only, each with one result. A declined constant or node declines the graph.
 class BodyReader {
  protected:
   using Number = std::optional<uint32_t>;  // none: declined
@@ -21,12 +21,12 @@ class BodyReader {
 
   static std::optional<keel_body> BodyOfCall(const Node& node);  // none: not a call
   static std::optional<keel_body> GraphOf(const Node& node, uint32_t i);
-  // The numbers of the graph's results, from those of its operands.
+  // The numbers of the graph's results, from its operands' numbers.
   std::optional<Numbers> ReadNodes(const keel_body& graph, Numbers operands);
 
  private:
   virtual Number AddConstant(const keel_tensor& t) = 0;
-  // `node`: that of n; `in`: the numbers of its operands, none of which is omitted.
+  // `node`: n.node; `in`: the numbers of its operands. No operand is omitted.
   virtual Number AddOp(const Node& node, const keel_body_node& n, const Numbers& in) = 0;
 
   bool ReadNode(const keel_body_node& n);
