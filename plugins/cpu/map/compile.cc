@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "plugins/cpu/map/instructions.h"
+#include "plugins/cpu/parallel/fetch.h"
 #include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
@@ -249,10 +250,7 @@ class Compiler {
       for (uint32_t i : unit.nodes) widest = std::max(widest, compiled_[i].step.size_out);
     return widest;
   }
-  // Whether the operands come from the third-level cache or from memory. Then a step fetches its
-  // operands of the next tile: the processor, which fetches within pages of 4 KiB, starts again with each
-  // tile of each step. On an EPYC four operands of 4 or 32 MiB and two functions took 0.68 of the time; of 64
-  // KiB, which the second-level cache holds, 1.09.
+  // Whether the operands come from the third-level cache or from memory.
   bool AreFar(const MapProgram& p) const {
     int64_t bytes = 0;
     for (uint16_t v : p.operands) {
@@ -260,7 +258,7 @@ class Compiler {
       if (!Known(x)) return false;
       bytes += keel_count(&x) * map_.sizes[v];
     }
-    return bytes > 4 * SecondLevelCache();
+    return bytes > FetchedByMaps();
   }
 
   // Compiles the units; whether all have code.
