@@ -2,6 +2,10 @@
 // operand by strides in the dims of the result.
 #ifndef KEEL_PLUGIN_VIEWS_H
 #define KEEL_PLUGIN_VIEWS_H
+#include <keel/keel_plugin.h>
+
+#include <vector>
+
 #include "node.h"
 
 namespace keel::plugin {
@@ -49,6 +53,19 @@ inline View reversed(Node& node) {
     view.strides[axis] = -view.strides[axis];
   }
   return view;
+}
+
+/// An impl of each op that copies by a view, made by row.operator()<VIEW>(op, flags).
+template <class Row>
+std::vector<keel_impl> view_impls(const Row& row) {
+  return {row.template operator()<transposed>("transpose", 0u),
+          row.template operator()<broadcast>("broadcast_to", 0u),
+          row.template operator()<sliced>("slice", 0u),
+          row.template operator()<reversed>("reverse", 0u),
+          row.template operator()<repeated>("fill", 0u),
+          row.template operator()<whole>("identity", KEEL_IMPL_INPLACE),
+          row.template operator()<whole>("stop_gradient", KEEL_IMPL_INPLACE),
+          row.template operator()<whole>("reshape", KEEL_IMPL_INPLACE)};
 }
 
 }  // namespace keel::plugin

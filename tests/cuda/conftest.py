@@ -3,7 +3,6 @@ fake/ in place of libcuda.so.1 and libnvrtc.so.13; with KEEL_CUDA_GPU=1 on the m
 run by themselves only: where pytest is given other folders too, they are not collected."""
 import ctypes
 import os
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
+import device_fixtures  # noqa: E402
 from cuda_build import BUILD, FAKE, FAKED, GPU, LOAD, PLUGIN  # noqa: E402
 
 sys.path.insert(0, str(BUILD / "python"))
@@ -39,41 +39,22 @@ def loaded():
     assert "cuda:0" in keel.devices(), keel.report("plugins")
 
 
-@pytest.fixture(autouse=True)
-def no_complaints(capfd):
-    """A finding of the fake driver fails the test."""
-    yield
-    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("fakecuda:")]
-    assert lines == []
+no_complaints = device_fixtures.no_complaints("fakecuda:")  # of the fake driver
+context = device_fixtures.own_context(PLUGIN)
+cuda = device_fixtures.ops_on("cuda")
 
 
-class Fake:
-    """The fake driver: counts calls, and fails them."""
+class Fake(device_fixtures.Driver):
+    """The fake driver."""
 
     def __init__(self):
-        self.library = ctypes.CDLL(str(FAKE))
-        self.library.fake_calls.restype = ctypes.c_uint64
-        self.library.fake_all_calls.restype = ctypes.c_char_p
-        self.library.fake_alive.restype = ctypes.c_longlong
-        self.library.fake_fired.restype = ctypes.c_char_p
-
-    def calls(self, function):
-        return self.library.fake_calls(function.encode())
+        super().__init__(FAKE, "fake")
+        self.function("all_calls", ctypes.c_char_p)
 
     def all_calls(self):
         """Calls of each function of the driver and of cuBLASLt so far."""
-        lines = self.library.fake_all_calls().decode().splitlines()
+        lines = self.function("all_calls")().decode().splitlines()
         return Counter({name: int(n) for n, name in map(str.split, lines)})
-
-    def alive(self):
-        """Objects that were created and are not destroyed."""
-        return self.library.fake_alive()
-
-    def fail(self, function="", number=0, code=0):
-        self.library.fake_fail(function.encode(), ctypes.c_uint64(number), code)
-
-    def fired(self):
-        return self.library.fake_fired().decode()
 
 
 @pytest.fixture
@@ -101,22 +82,6 @@ def calls_in(request):
     return count
 
 
-@pytest.fixture
-def context(loaded):
-    """A context of the C API with a device of its own."""
-    import keel_abi
-    made = keel_abi.Context()
-    made.load_plugin(PLUGIN)
-    return made
-
-
-@pytest.fixture
-def cuda(loaded):
-    """Ops run on the device."""
-    with keel.device("cuda"):
-        yield
-
-
 @pytest.fixture(scope="session")
 def in_child():
     """Runs code with the plugin loaded in a new process: the driver is loaded once in a process. Returns stdout and stderr."""
@@ -126,8 +91,5 @@ def in_child():
     def run(code, load=LOAD, **environment):
         if GPU and any(key.startswith(("FAKE", "KEEL_CUDA_")) for key in environment):
             pytest.skip("needs the fake driver")
-        env = os.environ | FAKED | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
-        done = subprocess.run([sys.executable, "-c", load + code], capture_output=True, text=True, timeout=120, env=env)
-        assert done.returncode == 0, done.stderr
-        return done.stdout, done.stderr
+        return device_fixtures.output_of(load + code, FAKED | environment, timeout=120)
     return run

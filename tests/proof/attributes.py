@@ -1,7 +1,9 @@
 """Random attributes by their type in the catalogue; OF_OPS handles ops whose catalogue data do not determine valid values."""
 import re
 
-from draw import DTYPES, Refused, listed, make, split
+from draw_node import make
+from drawer import DTYPES, Refused, listed
+from graphs import split
 
 
 def before(drawer, op, env):

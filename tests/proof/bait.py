@@ -7,7 +7,7 @@ ops that do not ("!mul div"), or None if the result depends on more. The expecta
 import numpy as np
 from composites import attention, convolution, gelu, norm, product, softmax_alone
 from details import WIDE, floats, itself, mostly
-from draw import Refused
+from drawer import Refused
 from graphs import Type
 from loops_bait import moved, repeated
 from matrices_bait import matrices
@@ -123,7 +123,7 @@ def reduce_of_one_integer(d):
 
 def casts(d):
     x = anything(d)
-    from draw import DTYPES
+    from drawer import DTYPES
     for _ in range(d.one([2, 2, 3])):
         x = d.apply("cast", x, to=mostly(d, d.one(DTYPES), x.type.dtype))
     if d.chance(0.3):
@@ -275,7 +275,7 @@ def known_branch(d):
 
 def reads(d):
     """Two reads of a variable, with a write between them or not."""
-    from draw import variable
+    from draw_node import variable
     from graphs import Node
     name = variable(d, d.shared.ops["read"], {})
     t = d.graph.variables[name][0]

@@ -1,7 +1,8 @@
 """Ops with bodies: CONTROL draws each of them. A body sees only its parameters; its nodes are drawn like others, so variables are
 read and written and lines printed there too."""
 import numpy as np
-from draw import Drawer, Refused, Value, fill
+from draw import fill
+from drawer import Drawer, Refused, Value
 from graphs import Block, Node, Type
 
 

@@ -2,7 +2,7 @@
 bait.py for the return values."""
 import numpy as np
 from details import floats, itself, mostly, vector
-from draw import Refused
+from drawer import Refused
 from graphs import Type
 
 

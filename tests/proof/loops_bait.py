@@ -3,7 +3,7 @@ the return values."""
 import numpy as np
 from bodies import child
 from details import itself, mostly
-from draw import Refused, Value
+from drawer import Refused, Value
 from graphs import Node, Type
 
 

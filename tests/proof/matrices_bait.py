@@ -1,7 +1,8 @@
 """Factors and spectra of matrices. Of a random matrix they often do not exist or depend on rounding errors, so these ops are
 drawn only here: of matrices that are well conditioned, with eigenvalues that are well apart. See bait.py for the return values."""
 import numpy as np
-from draw import MATRIX_OPS, Refused
+from draw import MATRIX_OPS
+from drawer import Refused
 from graphs import Node, Type
 
 

@@ -2,7 +2,6 @@
 every test is skipped, with the plugin's reason."""
 import ctypes
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
+import device_fixtures  # noqa: E402
 from vulkan_build import BUILD, DRIVER, LOAD, PLUGIN, reasons  # noqa: E402
 
 sys.path.insert(0, str(BUILD / "python"))
@@ -26,46 +26,26 @@ def loaded():
         pytest.skip(f"no driver: {reasons(keel.report('plugins'))}")
 
 
-@pytest.fixture(autouse=True)
-def no_complaints(capfd):
-    """A message of the validation layer or of the verifier fails the test."""
-    yield
-    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("keel-vulkan:")]
-    assert lines == []
+no_complaints = device_fixtures.no_complaints("keel-vulkan:")  # of the validation layer or the verifier
+context = device_fixtures.own_context(PLUGIN)
+vulkan = device_fixtures.ops_on("vulkan")
 
 
-class Driver:
-    """The loader between the plugin and libvulkan (driver/driver.h): counts calls, and fails them."""
+class Driver(device_fixtures.Driver):
+    """The loader between the plugin and libvulkan (driver/driver.h)."""
 
     def __init__(self):
-        self.library = ctypes.CDLL(str(DRIVER))
-        self.library.driver_calls.restype = ctypes.c_uint64
-        self.library.driver_parts.restype = ctypes.c_uint64
-        self.library.driver_copied.restype = ctypes.c_uint64
-        self.library.driver_cache_bytes.restype = ctypes.c_uint64
-        self.library.driver_alive.restype = ctypes.c_int64
-        self.library.driver_fired.restype = ctypes.c_char_p
-
-    def calls(self, function):
-        return self.library.driver_calls(function.encode())
+        super().__init__(DRIVER, "driver")
+        for name in ("parts", "copied"):
+            self.function(name, ctypes.c_uint64)
 
     def parts(self):
         """Parts of batches, over all calls of vkQueueSubmit2."""
-        return self.library.driver_parts()
+        return self.function("parts")()
 
     def copied(self):
         """Bytes that vkCmdCopyBuffer moves, over all calls."""
-        return self.library.driver_copied()
-
-    def alive(self):
-        """Objects that were created and are not destroyed."""
-        return self.library.driver_alive()
-
-    def fail(self, function="", number=0, code=0):
-        self.library.driver_fail(function.encode(), ctypes.c_uint64(number), code)
-
-    def fired(self):
-        return self.library.driver_fired().decode()
+        return self.function("copied")()
 
 
 @pytest.fixture
@@ -75,28 +55,9 @@ def driver(loaded):
     made.fail()
 
 
-@pytest.fixture
-def context(loaded):
-    """A context of the C API with a device of its own."""
-    import keel_abi
-    made = keel_abi.Context()
-    made.load_plugin(PLUGIN)
-    return made
-
-
-@pytest.fixture
-def vulkan(loaded):
-    """Ops run on the device."""
-    with keel.device("vulkan"):
-        yield
-
-
 @pytest.fixture(scope="session")
 def in_child(loaded):
     """Runs code with the plugin loaded in a new process: switches are read once in a process. Returns stdout and stderr."""
     def run(code, load=LOAD, **environment):
-        env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
-        done = subprocess.run([sys.executable, "-c", load + code], capture_output=True, text=True, timeout=400, env=env)  # GPU-assisted validation is slow
-        assert done.returncode == 0, done.stderr
-        return done.stdout, done.stderr
+        return device_fixtures.output_of(load + code, environment, timeout=400)  # GPU-assisted validation is slow
     return run

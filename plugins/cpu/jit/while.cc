@@ -2,11 +2,10 @@
 // fail and effects are declined; libkeel then runs the loop's bodies launch by launch.
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <optional>
 #include <string_view>
 
-#include "plugins/cpu/common.h"
+#include "plugins/cpu/body_reader.h"
 #include "plugins/cpu/elementwise/binary_loops.h"
 #include "plugins/cpu/elementwise/cast_loops.h"
 #include "plugins/cpu/elementwise/unary_loops.h"
@@ -32,96 +31,64 @@ const void* FunctionOf(const Node& node, std::string_view op, uint32_t n_in) {
 }
 
 // Flattens the two graphs into one list of ops.
-class Compiler {
+class Compiler final : BodyReader {
  public:
-  explicit Compiler(const Node& node) : node_(node) { ok_ = Read(); }
+  explicit Compiler(const Node& node) : BodyReader(node.host), node_(node) { ok_ = ReadLoop(); }
   bool ok() const { return ok_; }
   const JitWhile& loop() const { return loop_; }
 
  private:
-  bool Read() {
-    const uint32_t n_in = node_.InCount();
-    for (uint32_t i = 0; i < n_in; i++)
-      if (!Add(node_.In(i))) return false;
-    loop_.given = n_in;
-    const auto carry = static_cast<size_t>(node_.Int("carry"));
-    std::vector<uint32_t> results;
-    if (!ReadGraph(0, &results) || results.size() != 1) return false;
-    loop_.go = results[0];
+  bool ReadLoop() {
+    Numbers operands;
+    for (uint32_t i = 0; i < node_.InCount(); i++) {
+      const Number operand = Add(node_.In(i));
+      if (!operand) return false;
+      operands.push_back(*operand);
+    }
+    loop_.given = static_cast<uint32_t>(operands.size());
+    const std::optional<keel_body> test = GraphOf(node_, 0), step = GraphOf(node_, 1);
+    if (!test || !step) return false;
+    const std::optional<Numbers> go = ReadNodes(*test, operands);
+    if (!go || go->size() != 1) return false;
+    loop_.go = go->front();
     loop_.test_ops = loop_.body.ops.size();
-    return ReadGraph(1, &loop_.next) && loop_.next.size() == carry;
+    std::optional<Numbers> next = ReadNodes(*step, std::move(operands));
+    if (!next || next->size() != static_cast<size_t>(node_.Int("carry"))) return false;
+    loop_.next = std::move(*next);
+    return true;
   }
   // Adds a value of one element whose dtype has registers.
-  std::optional<uint32_t> Add(const keel_tensor& t) {
+  Number Add(const keel_tensor& t) {
     if (!HasRegisters(TypeOf(t)) || !IsScalar(t)) return std::nullopt;
     loop_.body.values.push_back(TypeOf(t));
     return static_cast<uint32_t>(loop_.body.values.size() - 1);
   }
-  bool ReadGraph(uint32_t i, std::vector<uint32_t>* results) {
-    keel_body graph = {sizeof(keel_body), 0, 0, 0, nullptr, nullptr};
-    if (node_.host->node_graph(node_.node, i, &graph) != KEEL_OK) return false;
-    std::vector<uint32_t> given(loop_.given);
-    std::iota(given.begin(), given.end(), 0);
-    return ReadNodes(graph, given, results);
-  }
-  bool ReadNodes(const keel_body& graph, const std::vector<uint32_t>& given, std::vector<uint32_t>* results) {
-    std::vector<uint32_t> outer = given;
-    outer.resize(graph.n_values, KEEL_NO_VALUE);
-    std::swap(outer, number_);
-    bool ok = true;
-    for (uint32_t k = 0; ok && k < graph.n_nodes; k++) ok = ReadNode(graph.nodes[k]);
-    for (uint32_t k = 0; k < graph.n_results; k++) results->push_back(number_[graph.results[k]]);
-    std::swap(outer, number_);
-    return ok && std::find(results->begin(), results->end(), KEEL_NO_VALUE) == results->end();
-  }
-  bool ReadCall(const keel_body_node& n) {
-    keel_body graph = {sizeof(keel_body), 0, 0, 0, nullptr, nullptr};
-    if (node_.host->node_body(n.node, &graph) != KEEL_OK || graph.n_results != n.n_out) return false;
-    std::vector<uint32_t> given, results;
-    for (uint32_t k = 0; k < n.n_in; k++) given.push_back(number_[n.in[k]]);
-    if (!ReadNodes(graph, given, &results)) return false;
-    std::copy(results.begin(), results.end(), number_.begin() + n.out);
-    return true;
-  }
-  bool ReadNode(const keel_body_node& n) {
-    const Node node{node_.host, n.node};
-    const std::string_view op = node.host->node_op(n.node);
-    for (uint32_t k = 0; k < n.n_in; k++)
-      if (n.in[k] == KEEL_NO_VALUE || !Known(n.in[k], node.In(k))) return false;
-    if (op == "call") return ReadCall(n);
-    if (n.n_out != 1 || n.n_in < 1 || n.n_in > 3) return false;
-    keel_dt types[3];
-    for (uint32_t k = 0; k < n.n_in; k++) types[k] = TypeOf(node.In(k));
-    if (op == "identity" || op == "stop_gradient") {
-      number_[n.out] = number_[n.in[0]];
-      return true;
-    }
-    JitOp made = {
-        FindJit(node.host->node_op(n.node), types, TypeOf(node.Out(0))), {}, 0, static_cast<uint8_t>(n.n_in)};
-    if (!made.row) made.function = FunctionOf(node, op, n.n_in);
-    const std::optional<uint32_t> out = Add(node.Out(0));
-    if ((!made.row && !made.function) || !out) return false;
-    for (uint32_t k = 0; k < n.n_in; k++) made.in[k] = number_[n.in[k]];
-    made.out = number_[n.out] = *out;
-    loop_.body.ops.push_back(made);
-    return true;
-  }
-  // Whether the value is known; a value that no node produces is a constant.
-  bool Known(uint32_t v, const keel_tensor& t) {
-    if (number_[v] != KEEL_NO_VALUE) return true;
-    const std::optional<uint32_t> number = t.data ? Add(t) : std::nullopt;
-    if (!number) return false;
+  Number AddConstant(const keel_tensor& t) override {
+    const Number number = Add(t);
+    if (!number) return std::nullopt;
     uint64_t bits = 0;
     std::memcpy(&bits, keel_ptr(&t), static_cast<size_t>(ItemSize(t)));
     loop_.literals.emplace_back(*number, bits);
-    number_[v] = *number;
-    return true;
+    return number;
+  }
+  Number AddOp(const Node& node, const keel_body_node& n, const Numbers& in) override {
+    if (in.empty() || in.size() > 3) return std::nullopt;
+    const char* op = node.host->node_op(n.node);
+    keel_dt types[3];
+    for (uint32_t k = 0; k < n.n_in; k++) types[k] = TypeOf(node.In(k));
+    JitOp made = {FindJit(op, types, TypeOf(node.Out(0))), {}, 0, static_cast<uint8_t>(n.n_in)};
+    if (!made.row) made.function = FunctionOf(node, op, n.n_in);
+    const Number out = Add(node.Out(0));
+    if ((!made.row && !made.function) || !out) return std::nullopt;
+    std::copy(in.begin(), in.end(), made.in);
+    made.out = *out;
+    loop_.body.ops.push_back(made);
+    return out;
   }
 
   Node node_;
   bool ok_ = false;
   JitWhile loop_;
-  std::vector<uint32_t> number_;  // by value of the graph being read: its number in the loop
 };
 
 struct While {

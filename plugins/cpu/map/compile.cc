@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "plugins/cpu/map/instructions.h"
+#include "plugins/cpu/parallel/fetch.h"
 #include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
@@ -119,6 +120,7 @@ class Compiler {
 
   void Fuse(MapProgram* p) {
     const uint32_t flat = Ones(*p, false), rows = Ones(*p, true);
+    are_far_ = AreFar(*p);
     AddFused(flat, p);
     if (rows != flat) AddFused(rows, p);
   }
@@ -168,7 +170,7 @@ class Compiler {
       else
         groups.push_back({{i}, fused});
     }
-    const bool fetches = groups.size() > 1 && AreFar(p);  // which the loop of a single op does not
+    const bool fetches = groups.size() > 1 && are_far_;  // which the loop of a single op does not
     for (Unit& u : groups) u.fused = u.fused && (u.nodes.size() > 1 || fetches);
     units.insert(units.end(), groups.begin(), groups.end());
     return units;
@@ -248,10 +250,7 @@ class Compiler {
       for (uint32_t i : unit.nodes) widest = std::max(widest, compiled_[i].step.size_out);
     return widest;
   }
-  // Whether the operands come from the third-level cache or from memory. Then a step fetches its
-  // operands of the next tile: the processor, which fetches within pages of 4 KiB, starts again with each
-  // tile of each step. On an EPYC four operands of 4 or 32 MiB and two functions took 0.68 of the time; of 64
-  // KiB, which the second-level cache holds, 1.09.
+  // Whether the operands come from the third-level cache or from memory.
   bool AreFar(const MapProgram& p) const {
     int64_t bytes = 0;
     for (uint16_t v : p.operands) {
@@ -259,7 +258,7 @@ class Compiler {
       if (!Known(x)) return false;
       bytes += keel_count(&x) * map_.sizes[v];
     }
-    return bytes > 4 * SecondLevelCache();
+    return bytes > FetchedByMaps();
   }
 
   // Compiles the units; whether all have code.
@@ -271,7 +270,7 @@ class Compiler {
     for (uint16_t v : p.operands) slot[v] = v;
     const int tile = static_cast<int>(kSlotBytes / Widest(units, p));
     code->tile = tile;
-    ahead_ = units.size() > 1 && AreFar(p) ? tile : 0;
+    ahead_ = units.size() > 1 && are_far_ ? tile : 0;
     for (int64_t u = 0; ok_ && u < static_cast<int64_t>(units.size()); u++) {
       const Unit& unit = units[static_cast<size_t>(u)];
       for (uint32_t i : unit.nodes) {
@@ -314,6 +313,7 @@ class Compiler {
   std::vector<Instruction> compiled_;  // by node
   std::vector<int64_t> last_;          // by value
   std::vector<bool> one_;              // by value: one element
+  bool are_far_ = false;               // the operands of the program that is fused
   int ahead_ = 0;                      // JitPort::ahead of operands
   int64_t busy_[kMapTemps];            // by temporary: the last unit that reads its content
 };

@@ -6,6 +6,7 @@
 
 #include "plugins/cpu/matmul/attention_state.h"
 #include "plugins/cpu/matmul/shape.h"
+#include "plugins/cpu/parallel/fetch.h"
 #include "plugins/cpu/parallel/parallel.h"
 #include "plugins/cpu/simd/simd.h"
 
@@ -74,7 +75,7 @@ void ChooseWay(const Node& node, Attention* w) {
   w->in_place = w->multiply->dots != nullptr && AreDots(w->l, w->d) &&
                 w->l * w->s * std::max(w->d, w->e) <= Attention::kMostInPlace;
   const auto together = [](const HeadRows& rows) { return rows.AreTogether(); };
-  w->fetches = w->in_place && w->heads * w->s * (w->d + w->e) * w->multiply->size > SecondLevelCache() &&
+  w->fetches = w->in_place && w->heads * w->s * (w->d + w->e) * w->multiply->size > FetchedByAttention() &&
                std::all_of(w->k.parts.begin(), w->k.parts.end(), together) &&
                std::all_of(w->v.parts.begin(), w->v.parts.end(), together);
   // Twice the panels and rows of a head: rows of 12x512x64, which do not fit 1 MiB, took 1.02 of the time.

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "plugins/cpu/matmul/attention_state.h"
+#include "plugins/cpu/parallel/fetch.h"
 #include "plugins/cpu/parallel/parallel.h"
 
 namespace keel_cpu {
@@ -91,16 +92,14 @@ void ZeroNan(char* row, int64_t n, int64_t size) {
 // and eight at a time, from memory at 8 GB/s, so at 14 (Zen 4; q4i of tools/bench/decoder.py).
 void FetchRows(const keel_call* call, const Attention& w, int64_t head, const char* k, int64_t first,
                int64_t rows) {
-  constexpr int64_t kLine = 64;
-  constexpr int kIntoL2 = 2;
   const int64_t size = w.multiply->size;
   const char *next = k + Attention::kFetched, *v = nullptr;
   w.v.EachPart([&](const HeadRows& part, int64_t begin) {
     if (begin <= first && first < begin + part.rows)
       v = w.Of(call, part, head) + (first - begin) * part.row * size;
   });
-  for (int64_t i = 0; i < rows * w.d * size; i += kLine) __builtin_prefetch(next + i, 0, kIntoL2);
-  for (int64_t i = 0; i < rows * w.e * size; i += kLine) __builtin_prefetch(v + i, 0, kIntoL2);
+  FetchLines<kIntoL2>(next, rows * w.d * size);
+  FetchLines<kIntoL2>(v, rows * w.e * size);
 }
 
 // scores = q k', read in place, for the first `seen` columns; their rows are `row` elements apart.

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "plugins/cpu/parallel/fetch.h"
+
 namespace keel_cpu {
 
 // A row of weights: `count` blocks of `bytes` bytes, each with a scale and maybe a zero point, without one
@@ -54,8 +56,7 @@ inline constexpr int64_t kLeastBlock = 4;
 // multiplied before memory answers. In L1 two tiles of long rows would evict each other and x (rows of 5504
 // bytes: 14 GB/s).
 [[gnu::always_inline]] inline void FetchAhead(const void* next, int64_t bytes = 1) {
-  constexpr int64_t kLine = 64, kFarther = 8 << 10;
-  constexpr int kIntoL2 = 2;
+  constexpr int64_t kFarther = 8 << 10;
 #pragma GCC unroll 4
   for (int64_t i = 0; i < bytes; i += kLine)
     __builtin_prefetch(static_cast<const char*>(next) + kFarther + i, 0, kIntoL2);

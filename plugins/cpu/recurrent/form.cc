@@ -2,15 +2,14 @@
 #include "plugins/cpu/recurrent/form.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 
+#include "plugins/cpu/body_reader.h"
 #include "plugins/cpu/map/instructions.h"
 
 namespace keel_cpu {
 namespace {
 
-constexpr uint32_t kNoValue = KEEL_NO_VALUE;
 using Kind = StepValue::Kind;
 
 Dims WithoutOnes(const Dims& dims) {
@@ -18,22 +17,26 @@ Dims WithoutOnes(const Dims& dims) {
   return Dims(first, dims.end());
 }
 
-// Reads the nodes of the body in order, calls included.
-class Reader {
+// Reads the operands of the scan or call and the nodes of its body.
+class Reader final : BodyReader {
  public:
-  Reader(const Node& scan, RecurrentForm* form) : scan_(scan), f_(*form) {}
+  Reader(const Node& scan, RecurrentForm* form) : BodyReader(scan.host), scan_(scan), f_(*form) {}
 
   bool Read() {
-    keel_body graph = {sizeof(keel_body), 0, 0, 0, nullptr, nullptr};
-    f_.is_scan = scan_.host->node_body(scan_.node, &graph) != KEEL_OK;
+    std::optional<keel_body> graph = BodyOfCall(scan_);
+    f_.is_scan = !graph;
     if (f_.is_scan) {
-      if (scan_.host->node_graph(scan_.node, 0, &graph) != KEEL_OK || scan_.Flag("counted")) return false;
+      graph = GraphOf(scan_, 0);
+      if (!graph || scan_.Flag("counted")) return false;
       f_.carry = static_cast<uint32_t>(scan_.Int("carry"));
       f_.invariants = static_cast<uint32_t>(scan_.Int("invariants"));
     }
-    std::vector<uint32_t> given(scan_.InCount());
-    for (uint32_t i = 0; i < given.size(); i++) given[i] = AddOperand(i);
-    return (f_.carry > 0) == f_.is_scan && ReadNodes(graph, given, &f_.results);
+    if ((f_.carry > 0) != f_.is_scan) return false;
+    Numbers operands(scan_.InCount());
+    for (uint32_t i = 0; i < operands.size(); i++) operands[i] = AddOperand(i);
+    std::optional<Numbers> results = ReadNodes(*graph, std::move(operands));
+    if (results) f_.results = std::move(*results);
+    return results.has_value();
   }
 
  private:
@@ -50,69 +53,35 @@ class Reader {
     if (!carried && !entry && t.data != nullptr) v.data = static_cast<const char*>(keel_ptr(&t));
     return Add(std::move(v));
   }
-
-  bool ReadNodes(const keel_body& graph, const std::vector<uint32_t>& given, std::vector<uint32_t>* results) {
-    std::vector<uint32_t> outer = given;
-    outer.resize(graph.n_values, kNoValue);
-    std::swap(outer, number_);
-    bool ok = true;
-    for (uint32_t k = 0; ok && k < graph.n_nodes; k++) ok = ReadNode(graph.nodes[k]);
-    for (uint32_t k = 0; ok && k < graph.n_results; k++) results->push_back(number_[graph.results[k]]);
-    std::swap(outer, number_);
-    return ok && std::find(results->begin(), results->end(), kNoValue) == results->end();
-  }
-  bool ReadNode(const keel_body_node& n) {
-    const Node node{scan_.host, n.node};
-    std::vector<uint32_t> in;
-    for (uint32_t k = 0; k < n.n_in; k++) {
-      if (n.in[k] == kNoValue) return false;
-      uint32_t& number = number_[n.in[k]];
-      if (number == kNoValue && !AddConstant(node.In(k), &number)) return false;
-      in.push_back(number);
-    }
-    const std::string_view op = scan_.host->node_op(n.node);
-    if (op == "call") return ReadCall(n, in);
-    if (n.n_out != 1) return false;
-    if (op == "identity" || op == "stop_gradient") return number_[n.out] = in[0], true;
-    if (op == "reshape") return Reshape(node, f_.values[in[0]], &number_[n.out]);
-    if (op == "slice") return Slice(node, f_.values[in[0]], &number_[n.out]);
-    if (op == "matmul") return Multiply(node, in, &number_[n.out]);
-    return Compute(node, n, in, &number_[n.out]);
-  }
-  bool AddConstant(const keel_tensor& t, uint32_t* number) {
-    if (t.data == nullptr) return false;
+  Number AddConstant(const keel_tensor& t) override {
     StepValue v = {Kind::kConstant, TypeOf(t), DimsOf(t)};
     v.data = static_cast<const char*>(keel_ptr(&t));
-    *number = Add(std::move(v));
-    return true;
+    return Add(std::move(v));
   }
-  bool ReadCall(const keel_body_node& n, const std::vector<uint32_t>& in) {
-    keel_body graph = {sizeof(keel_body), 0, 0, 0, nullptr, nullptr};
-    std::vector<uint32_t> results;
-    if (scan_.host->node_body(n.node, &graph) != KEEL_OK || graph.n_results != n.n_out ||
-        !ReadNodes(graph, in, &results))
-      return false;
-    std::copy(results.begin(), results.end(), number_.begin() + n.out);
-    return true;
+  Number AddOp(const Node& node, const keel_body_node& n, const Numbers& in) override {
+    const std::string_view op = scan_.host->node_op(n.node);
+    if (op == "reshape") return Reshape(node, f_.values[in[0]]);
+    if (op == "slice") return Slice(node, f_.values[in[0]]);
+    if (op == "matmul") return Multiply(node, in);
+    return Compute(node, n, in);
   }
 
   // Parts of products and weights have their own dims; other values may lose or get ones in front only.
-  bool Reshape(const Node& node, StepValue v, uint32_t* number) {
+  Number Reshape(const Node& node, StepValue v) {
     const Dims to = DimsOf(node.Out(0));
     if (v.kind == Kind::kComputed || (v.data == nullptr && WithoutOnes(to) != WithoutOnes(v.dims)))
-      return false;
+      return std::nullopt;
     v.dims = to, v.uses = 0;
-    *number = Add(std::move(v));
-    return true;
+    return Add(std::move(v));
   }
   // A part along the first dim, or of a product's columns.
-  bool Slice(const Node& node, StepValue v, uint32_t* number) {
+  Number Slice(const Node& node, StepValue v) {
     const Dims start = node.List("start"), step = node.List("step"), to = DimsOf(node.Out(0));
-    if (std::any_of(step.begin(), step.end(), [](int64_t s) { return s != 1; })) return false;
+    if (std::any_of(step.begin(), step.end(), [](int64_t s) { return s != 1; })) return std::nullopt;
     int moved = -1;
     for (size_t d = 0; d < to.size(); d++)
       if (to[d] != v.dims[d] || start[d] != 0) {
-        if (moved >= 0) return false;
+        if (moved >= 0) return std::nullopt;
         moved = static_cast<int>(d);
       }
     const bool is_part = v.kind == Kind::kPart;
@@ -124,20 +93,19 @@ class Reader {
     } else if (moved == 0 && (v.kind == Kind::kInvariant || v.kind == Kind::kConstant)) {
       v.first += start[0] * Product(to.data() + 1, last);
     } else if (moved >= 0) {
-      return false;
+      return std::nullopt;
     }
     v.dims = to, v.uses = 0;
-    *number = Add(std::move(v));
-    return true;
+    return Add(std::move(v));
   }
-  bool Multiply(const Node& node, const std::vector<uint32_t>& in, uint32_t* number) {
+  Number Multiply(const Node& node, const Numbers& in) {
     StepValue &left = f_.values[in[0]], &right = f_.values[in[1]];
     const size_t rank = right.dims.size();
     const bool known = std::all_of(right.dims.begin(), right.dims.end(), [](int64_t d) { return d > 0; });
     if (left.dtype != KEEL_F32 || right.data == nullptr || !known || left.dims.size() != 2 ||
         (rank != 2 && rank != 3) || node.Flag("ta") ||
         (left.kind != Kind::kCarry && left.kind != Kind::kEntry && left.kind != Kind::kComputed))
-      return false;
+      return std::nullopt;
     const bool tb = node.Flag("tb");
     const int64_t a = right.dims[rank - 2], b = right.dims[rank - 1];
     const StepProduct p = {.left = in[0],
@@ -152,28 +120,26 @@ class Reader {
     v.number = static_cast<uint32_t>(f_.products.size());
     v.stage = p.stage;
     f_.products.push_back(p);
-    *number = Add(std::move(v));
-    return true;
+    return Add(std::move(v));
   }
-  bool Compute(const Node& node, const keel_body_node& n, const std::vector<uint32_t>& in, uint32_t* number) {
+  Number Compute(const Node& node, const keel_body_node& n, const Numbers& in) {
     const std::optional<Instruction> found = FindInstruction(node, n);
-    if (!found || found->step.failure != nullptr) return false;
+    if (!found || found->step.failure != nullptr) return std::nullopt;
     StepValue v = {Kind::kComputed, TypeOf(node.Out(0)), DimsOf(node.Out(0))};
     v.op = static_cast<uint32_t>(f_.ops.size());
     for (uint32_t i : in) {
       StepValue& x = f_.values[i];
-      if (x.kind == Kind::kPart && x.dims.size() != 2) return false;
+      if (x.kind == Kind::kPart && x.dims.size() != 2) return std::nullopt;
       v.stage = std::max(v.stage, x.stage);
       x.uses++;
     }
-    *number = Add(std::move(v));
-    f_.ops.push_back({n.node, in, *number, f_.values[*number].stage});
-    return true;
+    const uint32_t stage = v.stage, out = Add(std::move(v));
+    f_.ops.push_back({n.node, in, out, stage});
+    return out;
   }
 
   const Node& scan_;
   RecurrentForm& f_;
-  std::vector<uint32_t> number_;  // by value of the graph being read
 };
 
 // Without products with entries a launch takes 1.03 to 1.06 of the time of the body's launches. Two left

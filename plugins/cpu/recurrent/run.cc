@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "plugins/cpu/map/tiles.h"
+#include "plugins/cpu/parallel/fetch.h"
 #include "plugins/cpu/parallel/parallel.h"
 #include "plugins/cpu/recurrent/step.h"
 
@@ -101,9 +102,8 @@ class NetRun {
   void FetchNext(const char* entry, int64_t bytes, const Area& a) const {
     const int64_t next = net_.reverse ? -1 : 1;
     if (a.row > 0 || s_.step + 1 == net_.steps) return;
-    const int64_t end = bytes * (a.unit + a.units) / net_.units;
-    for (int64_t i = bytes * a.unit / net_.units; i < end; i += 64)
-      __builtin_prefetch(entry + next * bytes + i, kWrites, 2);
+    const int64_t begin = bytes * a.unit / net_.units, end = bytes * (a.unit + a.units) / net_.units;
+    FetchLines<kIntoL2, kWrites>(entry + next * bytes + begin, end - begin);
   }
   void FetchNext(const Area& a) const {
     for (const KeptValue& v : net_.kept) {

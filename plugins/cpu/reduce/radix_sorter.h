@@ -36,10 +36,6 @@ class RadixSorter {
       Pass(call, n, digit, counts[static_cast<size_t>(digit)]);
   }
 
-  template <class T>
-  T* Memory() {
-    return reinterpret_cast<T*>(items_);
-  }
   Item *items_, *other_;
 
  private:

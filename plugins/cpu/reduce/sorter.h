@@ -30,7 +30,7 @@ class Sorter : private RadixSorter<Unsigned<sizeof(T)>, I> {
     return WordBytes(n) + (n <= WordSorter<U>::Most() ? 0 : 2 * n * int64_t{sizeof(Item)});
   }
 
-  Sorter(void* memory, int64_t n) : Base(static_cast<char*>(memory) + WordBytes(n), n), words_(memory) {}
+  Sorter(void* memory, int64_t n) : Sorter(memory, n, static_cast<char*>(memory) + WordBytes(n)) {}
 
   void Run(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
     const int64_t most = WordSorter<U>::Most();
@@ -57,6 +57,9 @@ class Sorter : private RadixSorter<Unsigned<sizeof(T)>, I> {
   }
 
  private:
+  // Select and the radix sort share the memory behind the words: a row takes one of them.
+  Sorter(void* words, int64_t n, void* rest)
+      : Base(rest, n), words_(words), candidates_(static_cast<int64_t*>(rest)) {}
   static int64_t WordBytes(int64_t n) { return WordSorter<U>::Bytes(std::min(n, WordSorter<U>::Most())); }
 
   template <class PlaceAt>
@@ -72,7 +75,7 @@ class Sorter : private RadixSorter<Unsigned<sizeof(T)>, I> {
     constexpr bool kMax = kOrder == Order::kGreatest;
     constexpr int64_t kBlock = 32;
     const int64_t most = kSelected * k;
-    int64_t* kept = Base::template Memory<int64_t>();
+    int64_t* kept = candidates_;
     for (int64_t i = 0; i < most; i++) kept[i] = i;
     int64_t have = most;
     const auto select = [&] {
@@ -126,6 +129,7 @@ class Sorter : private RadixSorter<Unsigned<sizeof(T)>, I> {
   }
 
   WordSorter<U> words_;
+  int64_t* candidates_;
 };
 
 }  // namespace keel_cpu

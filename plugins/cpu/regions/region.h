@@ -1,9 +1,9 @@
 // region.h: a region of a graph as a program of oneDNN primitives.
 //
 // Where to start: body.h represents the region's nodes; fuse.h groups nodes into primitives; Builder
-// (build.cc) tracks the layouts of each value, inserts reorders and plans memory; conv.cc, own_conv.cc,
-// winograd.cc and matmul.cc (on ops.h), conv_grad.cc and single_ops.cc emit one op each, relu_pool_grad.cc
-// gradients of relu and pooling; region.cc runs the program.
+// (build.cc, buffers.cc) tracks the layouts of each value, inserts reorders and plans memory; conv.cc,
+// own_conv.cc, winograd.cc and matmul.cc (on ops.h), conv_grad.cc and single_ops.cc emit one op each,
+// relu_pool_grad.cc gradients of relu and pooling; region.cc runs the program.
 #pragma once
 
 #include <array>

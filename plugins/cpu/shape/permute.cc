@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "plugins/cpu/elementwise/broadcast.h"
+#include "plugins/cpu/parallel/fetch.h"
 #include "plugins/cpu/parallel/parallel.h"
 #include "plugins/cpu/shape/fill_loops.h"
 #include "plugins/cpu/shape/index.h"
@@ -65,47 +66,58 @@ void CopyTransposed(const T* x, const int64_t* sx, T* y, const int64_t* sy, int6
 }
 
 // Copies along a walk: operand 0 is read, 1 is written.
+//
+// Here x is contiguous in dim d, which is not the last one: matrices of the two dims, read down their
+// columns.
 template <class T>
-void Copy(const keel_call* call, Walk<2> w, const T* x, T* y) {
+void CopyMatrices(const keel_call* call, const Walk<2>& w, int d, const T* x, T* y) {
   const int last = w.rank - 1;
-  if (last >= 1 && w.steps[0][last] != 1 && w.steps[0][last] != 0) {
-    // The dim that is contiguous in x, if any, is paired with the last one.
-    for (int d = last - 1; d >= 0; d--) {
-      if (w.steps[0][d] != 1) continue;
-      const int64_t pair_x[2] = {w.steps[0][d], w.steps[0][last]},
-                    pair_y[2] = {w.steps[1][d], w.steps[1][last]};
-      const int64_t rows = w.dims[d], cols = w.dims[last];
-      Walk<2> outer = w;  // the remaining dims, plus a dummy one for the inner loop
-      outer.rank = 0;
-      for (int e = 0; e < last; e++) {
-        if (e == d) continue;
-        outer.dims[outer.rank] = w.dims[e];
-        for (int i = 0; i < 2; i++) outer.steps[i][outer.rank] = w.steps[i][e];
-        outer.rank++;
-      }
-      outer.dims[outer.rank++] = 1;
-      // Large matrices are copied in cache-sized tiles.
-      constexpr int64_t kTile = 1 << 19, kTall = 4096, kWide = 64;
-      const bool one = rows * cols <= kTile / 8;
-      const int64_t tall = one ? rows : std::min(rows, std::max(kTall, kTile / cols / kWide * kWide));
-      const int64_t wide = one ? cols : std::min(cols, std::max(kWide, kTile / tall / kWide * kWide));
-      const int64_t across = (cols + wide - 1) / wide, tiles = (rows + tall - 1) / tall * across;
-      const bool streams = Streams(call, 0, outer.Rows() * rows * cols * static_cast<int64_t>(sizeof(T)));
-      ParallelFor(call, outer.Rows() * tiles, tall * wide * 2, [&](int64_t begin, int64_t end) {
-        for (int64_t u = begin; u < end; u++) {
-          const int64_t r = u % tiles / across * tall, c = u % tiles % across * wide;
-          outer.Rows(u / tiles, u / tiles + 1, [&](int64_t, const int64_t* at) {
-            CopyTransposed(x + at[0] + r * pair_x[0] + c * pair_x[1], pair_x,
-                           y + at[1] + r * pair_y[0] + c * pair_y[1], pair_y, std::min(tall, rows - r),
-                           std::min(wide, cols - c), streams);
-          });
-        }
-        if (streams) StreamFence();
-      });
-      return;
-    }
+  const int64_t pair_x[2] = {w.steps[0][d], w.steps[0][last]}, pair_y[2] = {w.steps[1][d], w.steps[1][last]};
+  const int64_t rows = w.dims[d], cols = w.dims[last];
+  Walk<2> outer = w;  // the remaining dims, plus a dummy one for the inner loop
+  outer.rank = 0;
+  for (int e = 0; e < last; e++) {
+    if (e == d) continue;
+    outer.dims[outer.rank] = w.dims[e];
+    for (int i = 0; i < 2; i++) outer.steps[i][outer.rank] = w.steps[i][e];
+    outer.rank++;
   }
+  outer.dims[outer.rank++] = 1;
+  // Large matrices are copied in cache-sized tiles.
+  constexpr int64_t kTile = 1 << 19, kTall = 4096, kWide = 64;
+  const bool one = rows * cols <= kTile / 8;
+  const int64_t tall = one ? rows : std::min(rows, std::max(kTall, kTile / cols / kWide * kWide));
+  const int64_t wide = one ? cols : std::min(cols, std::max(kWide, kTile / tall / kWide * kWide));
+  const int64_t across = (cols + wide - 1) / wide, tiles = (rows + tall - 1) / tall * across;
+  const bool streams = Streams(call, 0, outer.Rows() * rows * cols * static_cast<int64_t>(sizeof(T)));
+  ParallelFor(call, outer.Rows() * tiles, tall * wide * 2, [&](int64_t begin, int64_t end) {
+    for (int64_t u = begin; u < end; u++) {
+      const int64_t r = u % tiles / across * tall, c = u % tiles % across * wide;
+      outer.Rows(u / tiles, u / tiles + 1, [&](int64_t, const int64_t* at) {
+        CopyTransposed(x + at[0] + r * pair_x[0] + c * pair_x[1], pair_x,
+                       y + at[1] + r * pair_y[0] + c * pair_y[1], pair_y, std::min(tall, rows - r),
+                       std::min(wide, cols - c), streams);
+      });
+    }
+    if (streams) StreamFence();
+  });
+}
+// Bytes of a row to fetch, kRowsAhead rows before it is copied: 0, or all.
+constexpr int64_t kRowsAhead = 6;
+template <class T>
+int64_t FetchedOfRow(const Walk<2>& w) {
+  if (w.rank < 2 || w.InnerStep(0) != 1) return 0;
+  const int64_t bytes = w.Inner() * int64_t{sizeof(T)};
+  const bool few = w.dims[w.rank - 2] < 4 * kRowsAhead;
+  const bool far = w.Rows() * bytes > (few ? kFetchedByCopiesOfFew : kFetchedByCopies);
+  return far && w.steps[0][w.rank - 2] > w.Inner() && bytes <= 32 * kLine ? bytes : 0;
+}
+template <class T>
+void Copy(const keel_call* call, const Walk<2>& w, const T* x, T* y) {
   const int64_t n = w.Inner(), sx = w.InnerStep(0), sy = w.InnerStep(1);
+  if (sx != 1 && sx != 0)
+    for (int d = w.rank - 2; d >= 0; d--)
+      if (w.steps[0][d] == 1) return CopyMatrices(call, w, d, x, y);
   if (Pieces(n) > 1) {
     ParallelPieces(call, w.Rows(), n, 4, [&](int64_t row, int64_t begin, int64_t end) {
       w.Rows(row, row + 1, [&](int64_t, const int64_t* at) {
@@ -114,18 +126,10 @@ void Copy(const keel_call* call, Walk<2> w, const T* x, T* y) {
     });
     return;
   }
-  // Short rows that are apart: the processor does not foresee the next ones. Of few rows so far apart, such
-  // as 12 heads, half of those fetched are others, which pays from memory only (Zen 4: 3 MB 1.12, 10 MB
-  // 0.74).
-  constexpr int64_t kLine = std::max<int64_t>(1, 64 / sizeof(T)), kRowsAhead = 6;
-  constexpr int64_t kNear = 1 << 17, kNearFew = 1 << 23;
-  const int64_t apart = w.rank > 1 ? w.steps[0][w.rank - 2] : 0;
-  const bool few = w.rank > 1 && w.dims[w.rank - 2] < 4 * kRowsAhead;
-  const bool far = w.Rows() * n * static_cast<int64_t>(sizeof(T)) > (few ? kNearFew : kNear);
-  const int64_t fetched = far && sx == 1 && apart > n && n <= 32 * kLine ? n : 0;
+  const int64_t fetched = FetchedOfRow<T>(w), ahead = fetched == 0 ? 0 : kRowsAhead * w.steps[0][w.rank - 2];
   ParallelFor(call, w.Rows(), n + 2, [&](int64_t begin, int64_t end) {
     w.Rows(begin, end, [&](int64_t, const int64_t* at) {
-      for (int64_t i = 0; i < fetched; i += kLine) __builtin_prefetch(x + at[0] + kRowsAhead * apart + i);
+      FetchLines(x + at[0] + ahead, fetched);
       CopyRow(x + at[0], sx, y + at[1], sy, n);
     });
   });

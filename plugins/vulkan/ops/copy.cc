@@ -104,19 +104,13 @@ void Split(Op& op) { Pieces(op, op.In(0), 1); }
 
 Impls CopyImpls() {
   constexpr const char *kCopy = "copy by strides", *kPiece = "copy of pieces";
-  return {MovementRow<Copy<transposed>>("transpose", kCopy),
-          MovementRow<Copy<broadcast>>("broadcast_to", kCopy),
-          MovementRow<Copy<sliced>>("slice", kCopy),
-          MovementRow<Copy<reversed>>("reverse", kCopy),
-          MovementRow<Copy<repeated>>("fill", kCopy),
-          MovementRow<Tile>("tile", kCopy),
-          MovementRow<Pad>("pad", kCopy),
-          MovementRow<Triangle>("triangle", kCopy),
-          MovementRow<Copy<whole>>("identity", "copy", KEEL_IMPL_INPLACE),
-          MovementRow<Copy<whole>>("stop_gradient", "copy", KEEL_IMPL_INPLACE),
-          MovementRow<Copy<whole>>("reshape", "copy", KEEL_IMPL_INPLACE),
-          MovementRow<Concat>("concat", kPiece),
-          MovementRow<Split>("split", kPiece)};
+  Impls impls = view_impls([]<View (*VIEW)(keel::plugin::Node&)>(const char* op, uint32_t flags) {
+    return MovementRow<Copy<VIEW>>(op, VIEW == whole ? "copy" : kCopy, flags);
+  });
+  impls.insert(impls.end(), {MovementRow<Tile>("tile", kCopy), MovementRow<Pad>("pad", kCopy),
+                             MovementRow<Triangle>("triangle", kCopy), MovementRow<Concat>("concat", kPiece),
+                             MovementRow<Split>("split", kPiece)});
+  return impls;
 }
 
 }  // namespace vulkan

@@ -15,7 +15,6 @@
 #include <array>
 #include <map>
 #include <optional>
-#include <set>
 #include <unordered_map>
 
 #include "base/line.h"
@@ -24,48 +23,13 @@
 #include "run/context.h"
 #include "run/session.h"
 #include "trace/structure.h"
+#include "trace/templates.h"
 
 namespace keel_python {
 
 namespace {
 
 using keel::detail::FunctionState;
-
-/// Structures of results by traced call. A graph does not contain the Python structure, so if a function has
-/// several, the types of the call decide: first with sizes, then without.
-class Templates {
- public:
-  void add(const keel::detail::Leaves& call, nb::object made, const std::string& shape) {
-    if (shapes_.insert(shape).second) last_ = made;
-    by_call_[key(call, true)] = made;
-    by_call_[key(call, false)] = made;
-  }
-  nb::object find(const keel::detail::Leaves& call) const {
-    if (shapes_.size() == 1) return last_;
-    for (bool sizes : {true, false})
-      if (auto found = by_call_.find(key(call, sizes)); found != by_call_.end()) return found->second;
-    return last_;
-  }
-
- private:
-  static std::string key(const keel::detail::Leaves& call, bool sizes) {
-    std::string out = call.structure;
-    for (const keel_leaf& leaf : call.list) {
-      out.append(reinterpret_cast<const char*>(&leaf.i), sizeof leaf.i);
-      out.append(reinterpret_cast<const char*>(&leaf.f), sizeof leaf.f);
-      if (leaf.s) out += leaf.s;
-      if (!leaf.array) continue;
-      keel_tensor t;
-      keel_array_tensor(leaf.array, &t);
-      out += sizes ? keel::type_text(t) : std::to_string(t.ndim) + std::to_string(keel::dtype_pack(t.dtype));
-    }
-    return out;
-  }
-  friend class Function;
-  std::set<std::string> shapes_;
-  std::unordered_map<std::string, nb::object> by_call_;
-  nb::object last_;
-};
 
 nb::object rebuild(nb::handle like, const std::vector<keel::Array>& arrays) {
   size_t next = 0;
@@ -104,10 +68,9 @@ class Function {
   }
   /// For the garbage collector: code often refers to its function.
   int traverse(visitproc visit, void* arg) const {
-    for (const nb::object* held : {&parameters_, &templates.last_}) Py_VISIT(held->ptr());
-    for (const auto& [key, held] : templates.by_call_) Py_VISIT(held.ptr());
+    Py_VISIT(parameters_.ptr());
     for (const auto& [key, held] : objects_) Py_VISIT(held.ptr());
-    return 0;
+    return templates.traverse(visit, arg);
   }
   void clear() {
     nb::object parameters = std::exchange(parameters_, {});
