@@ -33,13 +33,22 @@ class Reader {
     }
     std::vector<uint32_t> given(scan_.InCount());
     for (uint32_t i = 0; i < given.size(); i++) given[i] = AddOperand(i);
-    return (f_.carry > 0) == f_.is_scan && ReadNodes(graph, given, &f_.results);
+    if ((f_.carry > 0) != f_.is_scan || !ReadNodes(graph, given, &f_.results)) return false;
+    for (uint32_t i = 0; i < f_.carry; i++) Join(i, f_.results[i]);
+    return true;
   }
 
  private:
   uint32_t Add(StepValue value) {
+    const auto number = static_cast<uint32_t>(f_.values.size());
+    if (value.rows == kNoValue) value.rows = number;
     f_.values.push_back(std::move(value));
-    return static_cast<uint32_t>(f_.values.size() - 1);
+    return number;
+  }
+  void Join(uint32_t a, uint32_t b) {
+    const uint32_t from = f_.values[a].rows, to = f_.values[b].rows;
+    for (StepValue& v : f_.values)
+      if (v.rows == from) v.rows = to;
   }
   uint32_t AddOperand(uint32_t i) {
     const keel_tensor t = scan_.In(i);
@@ -75,7 +84,7 @@ class Reader {
     if (n.n_out != 1) return false;
     if (op == "identity" || op == "stop_gradient") return number_[n.out] = in[0], true;
     if (op == "reshape") return Reshape(node, f_.values[in[0]], &number_[n.out]);
-    if (op == "slice") return Slice(node, f_.values[in[0]], &number_[n.out]);
+    if (op == "slice") return Slice(node, in[0], &number_[n.out]);
     if (op == "matmul") return Multiply(node, in, &number_[n.out]);
     return Compute(node, n, in, &number_[n.out]);
   }
@@ -105,8 +114,9 @@ class Reader {
     *number = Add(std::move(v));
     return true;
   }
-  // A part along the first dim, or of a product's columns.
-  bool Slice(const Node& node, StepValue v, uint32_t* number) {
+  // A part along the first dim, or of a product's columns, or all of a value.
+  bool Slice(const Node& node, uint32_t whole, uint32_t* number) {
+    StepValue v = f_.values[whole];
     const Dims start = node.List("start"), step = node.List("step"), to = DimsOf(node.Out(0));
     if (std::any_of(step.begin(), step.end(), [](int64_t s) { return s != 1; })) return false;
     int moved = -1;
@@ -115,6 +125,9 @@ class Reader {
         if (moved >= 0) return false;
         moved = static_cast<int>(d);
       }
+    const bool known = std::all_of(to.begin(), to.end(), [](int64_t d) { return d >= 0; });
+    if (moved < 0 && known) return *number = whole, true;
+    v.rows = kNoValue;  // a symbol may be cut to another
     const bool is_part = v.kind == Kind::kPart;
     const int last = static_cast<int>(to.size()) - 1;
     if (is_part && moved == last) {
@@ -123,7 +136,7 @@ class Reader {
       v.first += start[0];
     } else if (moved == 0 && (v.kind == Kind::kInvariant || v.kind == Kind::kConstant)) {
       v.first += start[0] * Product(to.data() + 1, last);
-    } else if (moved >= 0) {
+    } else if (moved >= 0 || v.kind == Kind::kComputed) {
       return false;
     }
     v.dims = to, v.uses = 0;
@@ -150,7 +163,7 @@ class Reader {
     left.uses++, left.is_kept = true;
     StepValue v = {Kind::kPart, KEEL_F32, DimsOf(node.Out(0))};
     v.number = static_cast<uint32_t>(f_.products.size());
-    v.stage = p.stage;
+    v.stage = p.stage, v.rows = left.rows;
     f_.products.push_back(p);
     *number = Add(std::move(v));
     return true;
@@ -167,6 +180,10 @@ class Reader {
       x.uses++;
     }
     *number = Add(std::move(v));
+    for (uint32_t i : in) {
+      const Dims& dims = f_.values[i].dims;
+      if (dims.size() > 1 && dims[dims.size() - 2] != 1) Join(i, *number);
+    }
     f_.ops.push_back({n.node, in, *number, f_.values[*number].stage});
     return true;
   }
@@ -191,7 +208,7 @@ bool ReadRecurrent(const Node& scan, RecurrentForm* form) {
   for (uint32_t v : form->results) form->values[v].uses++;
   form->state = form->values[form->results[0]].dims;
   if (form->state.size() != 2 || form->state[1] <= 0) return false;
-  form->units = form->state[1];
+  form->units = form->state[1], form->rows = form->values[form->results[0]].rows;
   return MakeStages(scan, form);
 }
 
