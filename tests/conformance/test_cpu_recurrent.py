@@ -119,11 +119,15 @@ w, r = (rng.standard_normal((n, U)).astype(np.float32) / 6 for n in (D, U))
 def next_of(g, c, e): return g.node("tanh", g.node("add", *[g.node("matmul", x, g.constant(k)) for x, k in ((e[0], w), (c[0], r))]))
 def square(g, x): return g.node("mul", x, x)
 def whole(g, x, dims): return g.node("slice", x, start=[0, 0], stop=dims, step=[1, 1])
+def product_of_sum(g, *parts):
+    s = g.node("add", *parts)
+    return g.node("tanh", g.node("add", g.node("matmul", s, g.constant(r)), s))
 STEPS_OF = [
     (lambda g, c, v, e, s: ([next_of(g, c, e)], [square(g, v[0])]), ["b"], ["m"], [D]),
     (lambda g, c, v, e, s: ([next_of(g, c, e)], [square(g, e[1])]), ["b"], [], [D, U]),
     (lambda g, c, v, e, s: ([next_of(g, c, e)], [g.node("tanh", g.node("matmul", e[1], g.constant(w)))]), ["b"], [], [D, D]),
     (lambda g, c, v, e, s: ([next_of(g, c, e), square(g, c[1])], []), ["b", "m"], [], [D]),
+    (lambda g, c, v, e, s: ([next_of(g, c, e)], [product_of_sum(g, *[g.node("matmul", x, g.constant(k)) for x, k in ((e[0], w), (c[0], r))])]), ["b"], [], [D]),
     (lambda g, c, v, e, s: ([next_of(g, c, e)], [g.node("tanh", g.node("matmul", whole(g, next_of(g, c, e), s), g.constant(r)))]), ["b"], [], [D])]
 def scan_plan(context, step, dims, device, level):
     module, n = context.module(), [len(d) for d in dims]

@@ -83,6 +83,7 @@ class Adder {
     uint32_t at = v;
     while (f_.values[at].uses == 1 && IsAdd(user_[at], scan)) {
       const StepOp& op = f_.ops[user_[at]];
+      if (f_.values[op.out].is_kept) break;  // products read values, not sums
       Sum more = sum;
       std::vector<uint32_t> more_parts = parts, more_gone = gone;
       more_gone.push_back(user_[at]);
