@@ -41,6 +41,7 @@ int opset_version(const std::vector<OpsetImport>& imports) {
 
 void Importer::run() {
   model_ = parse_model({reinterpret_cast<const char*>(source_->data), source_->size});
+  cut_model();
   Scope scope;
   scope.edit = &edit_;
   refuse_opsets(model_.opsets);
