@@ -1,5 +1,5 @@
-// part.cc: the option "cut": only the part of a model between named values is imported, so what the rest
-// needs does not matter.
+// part.cc: the option "cut": only the part of a model between named values is imported; the rest may contain
+// operators that are not supported.
 #include <algorithm>
 #include <iterator>
 
@@ -18,7 +18,7 @@ std::vector<Text> words_of(Text names) {
   return words;
 }
 
-// What the model says of a value; null: nothing.
+// The model's description of a value; null: there is none.
 const ValueInfo* described(const Graph& g, Text name) {
   for (const auto* list : {&g.inputs, &g.outputs, &g.values})
     for (const ValueInfo& info : *list)
