@@ -80,6 +80,7 @@ void input_flags(Flags& flags, Args& a) {
       .add("--shape", a.shapes, "sizes of an input: x=1,3,48,192 (? keeps a size)", "NAME=N,N,...")
       .add("--length", a.lengths, "elements of a sequence that an importer reads: x=3 (none: no optional)",
            "NAME=N")
+      .add("--cut", a.cut, "import only the part of a model between these values: x,mask..logits", "FROM..TO")
       .add("--cast-inputs", a.cast_inputs,
            "convert inputs to any dtype (default: within a kind, such as f64 to f32, and upwards, such as "
            "i32 to f32)")

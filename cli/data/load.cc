@@ -226,7 +226,11 @@ Model open_model(const keel::Context& context, const std::string& path, const Ar
     throw;
   }
   at(Stage::kFile, [&] { read_info(model); });
-  if (how == Opened::kImported) drop_taken(model);
+  if (how == Opened::kImported)
+    drop_taken(model);
+  else if (!model.sizes.cut.empty())
+    throw Fail(kUsage,
+               "--cut is for models that are imported, such as ONNX; this is a Keel file or its text");
   std::vector<std::string> names;
   for (const Entry& e : model.entries) names.push_back(e.name);
   log_verbose(args, fmt::format("opened {} ({}, entries {}) in {:.1f} ms", path == "-" ? "stdin" : path,

@@ -90,7 +90,7 @@ void bind_shape(const Port& port, const Shape& shape, bool alone, Dims& dims) {
 }  // namespace
 
 Sizes parse_sizes(const Args& args) {
-  Sizes sizes{parse_dims(args.dims), {}, parse_lengths(args.lengths)};
+  Sizes sizes{parse_dims(args.dims), {}, parse_lengths(args.lengths), args.cut};
   for (const std::string& a : args.shapes) {
     size_t equals = a.find('=');
     std::string name = a.substr(0, equals);
@@ -110,6 +110,7 @@ void add_import_options(const Sizes& sizes, keel::Options& options) {
     options.set("shape." + name, join(words, ","));
   }
   for (const auto& [name, length] : sizes.lengths) options.set("length." + name, length);
+  if (!sizes.cut.empty()) options.set("cut", sizes.cut);
 }
 
 void drop_taken(Model& model) {

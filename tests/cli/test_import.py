@@ -52,6 +52,41 @@ def test_damaged_onnx_files_are_refused(keel, importer, reshape, tmp_path):
         assert error in (None, "0", "2", "5")
 
 
+@pytest.fixture
+def chain(tmp_path):
+    """y = sqrt(exp(neg(a))), a = relu(x), and two nodes of an unknown operator behind them."""
+    info = helper.make_tensor_value_info
+    nodes = [helper.make_node(op, [a], [b]) for op, a, b in (("Relu", "x", "a"), ("Neg", "a", "b"), ("Exp", "b", "c"), ("Sqrt", "c", "y"))]
+    nodes += [helper.make_node("Frob", ["y"], ["z"], domain="my", name="first"), helper.make_node("Frob", ["z"], ["end"], domain="my")]
+    graph = helper.make_graph(nodes, "g", [info("x", TensorProto.FLOAT, ["n"])], [info("end", TensorProto.FLOAT, ["n"])],
+                              value_info=[info("a", TensorProto.FLOAT, ["n"])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("my", 1)], ir_version=8), tmp_path / "c.onnx")
+    return tmp_path / "c.onnx"
+
+
+def test_unknown_operators_are_named_with_count_and_place(keel, importer, chain):
+    assert "my.Frob (2, first at 'first')" in keel("inspect", chain, code=5).err
+
+
+def test_a_part_of_a_model_is_imported(keel, importer, chain):
+    keel("convert", chain, "part.keel", "--cut", "a..b,y")
+    assert [sorted(p["name"] for p in json.loads(keel("inspect", "part.keel", "--json").out)["entries"][0][k]) for k in ("params", "results")] == [["a"], ["b", "y"]]
+    for cut, feed in (("..y", "x"), ("x..y", "x"), ("a..y", "a")):
+        y = json.loads(keel("run", chain, "--cut", cut, "-i", f"{feed}=f32[2]=0,2", "--json").out)["outputs"]["y"]["data"]
+        np.testing.assert_allclose(y, np.exp([0, -1]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("cut, code, message", [("a", 3, "expected FROM..TO"), ("b..y", 2, "no type of 'b'"), ("a..nope", 2, "no node makes 'nope'"),
+                                                ("y..b", 2, "no node before the end reads 'y'"), ("a..", 5, "my.Frob")])
+def test_a_part_that_cannot_be_is_refused(keel, importer, chain, cut, code, message):
+    assert message in keel("convert", chain, "out.keel", "--cut", cut, code=code).err
+
+
+def test_a_keel_file_is_not_cut(keel, importer, chain):
+    keel("convert", chain, "part.keel", "--cut", "..y")
+    assert "--cut is for models that are imported" in keel("run", "part.keel", "--cut", "x..y", "-i", "x=f32[1]=1", code=2).err
+
+
 ENTRIES = """keel 1
 
 fn @double(x: f32[n]) { return x * 2 }

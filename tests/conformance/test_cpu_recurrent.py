@@ -111,6 +111,49 @@ for op in GATES:
         want = np.array(plan_of(contexts[0], model, "reference").run(x)[0])
         np.testing.assert_array_equal(np.isnan(runs(model, [x])[0]), np.isnan(want))
 """
+ROWS = """
+from keel_abi import GraphNumber
+U, D, STEPS = 32, 6, 5
+w, r = (rng.standard_normal((n, U)).astype(np.float32) / 6 for n in (D, U))
+# Each: the next carried values and the stacked results of c, v, e (lists) and the state's dims; dims of c, v, e: b rows, m other ones.
+def next_of(g, c, e): return g.node("tanh", g.node("add", *[g.node("matmul", x, g.constant(k)) for x, k in ((e[0], w), (c[0], r))]))
+def square(g, x): return g.node("mul", x, x)
+def whole(g, x, dims): return g.node("slice", x, start=[0, 0], stop=dims, step=[1, 1])
+def product_of_sum(g, *parts):
+    s = g.node("add", *parts)
+    return g.node("tanh", g.node("add", g.node("matmul", s, g.constant(r)), s))
+STEPS_OF = [
+    (lambda g, c, v, e, s: ([next_of(g, c, e)], [square(g, v[0])]), ["b"], ["m"], [D]),
+    (lambda g, c, v, e, s: ([next_of(g, c, e)], [square(g, e[1])]), ["b"], [], [D, U]),
+    (lambda g, c, v, e, s: ([next_of(g, c, e)], [g.node("tanh", g.node("matmul", e[1], g.constant(w)))]), ["b"], [], [D, D]),
+    (lambda g, c, v, e, s: ([next_of(g, c, e), square(g, c[1])], []), ["b", "m"], [], [D]),
+    (lambda g, c, v, e, s: ([next_of(g, c, e)], [product_of_sum(g, *[g.node("matmul", x, g.constant(k)) for x, k in ((e[0], w), (c[0], r))])]), ["b"], [], [D]),
+    (lambda g, c, v, e, s: ([next_of(g, c, e)], [g.node("tanh", g.node("matmul", whole(g, next_of(g, c, e), s), g.constant(r)))]), ["b"], [], [D])]
+def scan_plan(context, step, dims, device, level):
+    module, n = context.module(), [len(d) for d in dims]
+    dims = [[module.dim(d) if isinstance(d, str) else d for d in x] for group in dims for x in group]
+    body, main = module.graph("body"), module.graph("main")
+    def params(g, cut): return [g.param(f"p{i}", np.dtype("f4"), d[cut if i >= n[0] + n[1] else 0:]) for i, d in enumerate(dims)]
+    inner = params(body, 1)
+    carried, stacked = step(body, inner[:n[0]], inner[n[0]:-n[2]], inner[-n[2]:], dims[0])
+    for i, y in enumerate(carried + stacked): body.result(f"r{i}", y)
+    made = main.node("scan", *params(main, 0), n_out=len(carried + stacked), body=GraphNumber(0), carry=n[0], invariants=n[1])
+    for i, y in enumerate(made): main.result(f"y{i}", y)
+    module.entry("main", main)
+    return module.session(device, level=level).prepare()
+for step, c, v, e in STEPS_OF:
+    for b in (1, 9):
+        for m in (1, b, 5):
+            sizes = dict(b=b, m=m, t=STEPS)
+            symbols = [[[x, U] for x in c], [[x, U] for x in v], [["t", "m" if i else "b", k] for i, k in enumerate(e)]]
+            numbers = [[[sizes.get(d, d) for d in x] for x in group] for group in symbols]
+            arrays = [rng.standard_normal(d).astype(np.float32) for group in numbers for d in group]
+            for dims in (symbols, numbers):
+                want = scan_plan(contexts[0], step, dims, "reference", 0).run(*arrays)
+                for level in (0, 2):
+                    for got, y in zip(scan_plan(contexts[1], step, dims, "cpu", level).run(*arrays), want, strict=True):
+                        np.testing.assert_allclose(np.array(got), np.array(y), rtol=1e-4, atol=2e-5, err_msg=str((step, b, m, level)))
+"""
 STOP = """
 from test_cpu_stop import assert_stops
 model, arrays = case("LSTM", 128, 20000, 1, 64)
@@ -118,7 +161,7 @@ assert_stops(contexts[0], plan_of(contexts[0], model, "cpu"), arrays)
 """
 
 
-@pytest.mark.parametrize("body", [SIZES, FORMS, STEP, NUMBERS, STOP], ids=["sizes", "forms", "step", "numbers", "stop"])
+@pytest.mark.parametrize("body", [SIZES, FORMS, STEP, NUMBERS, ROWS, STOP], ids=["sizes", "forms", "step", "numbers", "rows", "stop"])
 @pytest.mark.parametrize("isa", ["sse4", "avx2", ""])
 def test_nets_equal_those_of_the_reference_device(isa, body):
     code = SCRIPT.format(paths=[str(HERE), str(HERE.parent / "python")], body=body)

@@ -1,4 +1,4 @@
-"""NonZero, Compress and Unique in models whose sizes only a run knows; onnx.reference is the oracle."""
+"""NonZero, Compress, Unique and Slice in models whose sizes only a run knows; onnx.reference and NumPy are the oracles."""
 import numpy as np
 import onnx
 import pytest
@@ -142,3 +142,51 @@ def test_refusals(context, tmp_path, text, words):
     (tmp_path / "m.onnx").write_bytes(model(text).SerializeToString())
     with pytest.raises(KeelError, match=words):
         context.import_file(tmp_path / "m.onnx")
+
+
+CUT = """agraph (float[a, b, 2] x, float[k] from, float[k] to) => (float[m, n, 2] y) {
+  near = Round (from)
+  starts = Cast <to = 7> (near)
+  far = Round (to)
+  ends = Cast <to = TYPE> (far)
+  axes = Constant <value_ints = AXES> ()
+  steps = Constant <value_ints = STEPS> ()
+  y = Slice (x, START, ends, axes, steps)
+}"""
+FAR = 2**40
+CUTS = [([0], [1], [1]), ([0], [0], [1]), ([-1], [1], [-1]), ([1], [1], [3]), ([4], [0], [-2]), ([1, -2], [0, 1], [1, 1]), ([-FAR, FAR], [1, 0], [2, -1])]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("starts, axes, steps", CUTS)
+def test_slices_between_bounds_that_a_run_finds(context, device, tmp_path, starts, axes, steps, known):
+    text = CUT.replace("k]", f"{len(axes)}]").replace("AXES", str(axes)).replace("STEPS", str(steps)).replace("TYPE", "7")
+    text = text.replace("(x, START", "(x, fixed" if known else "(x, starts").replace("axes =", f"fixed = Constant <value_ints = {starts}> ()\n  axes =")
+    proto = model(text)
+    (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+    plan = context.import_file(tmp_path / "m.onnx").session(device).prepare()
+    for a, b in ((3, 5), (6, 1), (0, 4), (5, 0)):
+        for end in (-FAR, -7, -2, -1, 0, 1, 2, 4, 9, FAR):
+            x, begin, ends = numbers(a, b, 2), np.array(starts, "f4"), np.array([end, -1, 2][:len(axes)], "f4")
+            cut = [slice(None)] * 2
+            for axis, first, last, step in zip(axes, starts, ends.astype(int), steps):
+                size = x.shape[axis]  # Python keeps nothing where ONNX begins at the first element
+                cut[axis] = slice(max(int(first), -size) if step < 0 else first, None if step < 0 and last < -size else last, step)
+            assert_similar([x[tuple(cut)]], plan.run(x, begin, ends), 0, 0, str(end))
+
+
+MASKED = """agraph (float[n, 3] x, bool[n] keep) => (float[m, 3] y) {
+  y = Compress <axis = 0> (x, keep)
+}"""
+
+
+@pytest.mark.parametrize("text, dims", [(CHAIN, [(5, 3)]), (UNIQUE.replace("SORTED", "1"), [(9,)]), (MASKED, [(6, 3), (6,)])],
+                         ids=["chain", "unique", "mask"])
+def test_written_models_can_be_read(context, tmp_path, text, dims):
+    inputs = [numbers(*d) if len(d) > 1 or len(dims) == 1 else numbers(*d) > 0 for d in dims]
+    (tmp_path / "m.onnx").write_bytes(model(text).SerializeToString())
+    first = context.import_file(tmp_path / "m.onnx")
+    first.save(tmp_path / "again.onnx")
+    again = context.import_file(tmp_path / "again.onnx")
+    assert_similar(first.session("cpu").prepare().run(*inputs), again.session("cpu").prepare().run(*inputs), 0, 0, text)

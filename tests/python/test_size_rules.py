@@ -103,3 +103,27 @@ def test_a_size_that_does_not_fit_names_the_node(node, op, device):
         plan.run(np.array(True), np.zeros((3, 4), np.float32), np.zeros((2, 1, 1), np.uint8), np.zeros((2, 1), np.float32))
     assert failure.value.node == "y" and failure.value.code == "INVALID"
     assert op in str(failure.value) or "declared" in str(failure.value)
+
+
+CALL = """keel 1
+fn @part(x: f32[a], y: f32[b]) -> f32[a] {
+  v0 = add(x, y) : f32[a]
+  v1 = neg(v0) : f32[a]
+  return v1
+}
+fn @main(x: f32[a], y: f32[b]) -> z: f32[a] {
+  z = call(x, y){body=@part} : f32[a]
+  return z
+}
+entry main = @main (x, y) -> (z)
+"""
+
+
+@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_size_that_does_not_fit_in_an_inlined_body_names_the_call(device, level):
+    plan = keel_abi.Context().parse(CALL).session(device, level=level).prepare()
+    np.testing.assert_array_equal(plan.run(np.ones(3, np.float32), np.ones(3, np.float32))[0], np.full(3, -2, np.float32))
+    with pytest.raises(KeelError, match="with these sizes") as failure:
+        plan.run(np.ones(3, np.float32), np.ones(4, np.float32))
+    assert level > 0 or failure.value.node.startswith("z")

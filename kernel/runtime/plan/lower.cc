@@ -121,7 +121,9 @@ class Lowering : public BodySink {
     const size_t before = out_.checks.size();
     absl::Status status = AddParts(node, names);
     for (size_t i = before; i < out_.checks.size(); i++)
-      if (std::string& owner = out_.checks[i].node; owner.empty()) owner = names[0];
+      if (std::string& owner = out_.checks[i].node; owner.empty())
+        owner =
+            names.empty() ? std::as_const(body_of_) : names[0];  // a node of an inlined body may have none
     source_ = outer;
     return status;
   }

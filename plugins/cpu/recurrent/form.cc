@@ -35,14 +35,23 @@ class Reader final : BodyReader {
     Numbers operands(scan_.InCount());
     for (uint32_t i = 0; i < operands.size(); i++) operands[i] = AddOperand(i);
     std::optional<Numbers> results = ReadNodes(*graph, std::move(operands));
-    if (results) f_.results = std::move(*results);
-    return results.has_value();
+    if (!results) return false;
+    f_.results = std::move(*results);
+    for (uint32_t i = 0; i < f_.carry; i++) Join(i, f_.results[i]);
+    return true;
   }
 
  private:
   uint32_t Add(StepValue value) {
+    const auto number = static_cast<uint32_t>(f_.values.size());
+    if (value.rows == KEEL_NO_VALUE) value.rows = number;
     f_.values.push_back(std::move(value));
-    return static_cast<uint32_t>(f_.values.size() - 1);
+    return number;
+  }
+  void Join(uint32_t a, uint32_t b) {
+    const uint32_t from = f_.values[a].rows, to = f_.values[b].rows;
+    for (StepValue& v : f_.values)
+      if (v.rows == from) v.rows = to;
   }
   uint32_t AddOperand(uint32_t i) {
     const keel_tensor t = scan_.In(i);
@@ -61,7 +70,7 @@ class Reader final : BodyReader {
   Number AddOp(const Node& node, const keel_body_node& n, const Numbers& in) override {
     const std::string_view op = scan_.host->node_op(n.node);
     if (op == "reshape") return Reshape(node, f_.values[in[0]]);
-    if (op == "slice") return Slice(node, f_.values[in[0]]);
+    if (op == "slice") return Slice(node, in[0]);
     if (op == "matmul") return Multiply(node, in);
     return Compute(node, n, in);
   }
@@ -74,8 +83,9 @@ class Reader final : BodyReader {
     v.dims = to, v.uses = 0;
     return Add(std::move(v));
   }
-  // A part along the first dim, or of a product's columns.
-  Number Slice(const Node& node, StepValue v) {
+  // A part along the first dim, or of a product's columns, or all of a value.
+  Number Slice(const Node& node, uint32_t whole) {
+    StepValue v = f_.values[whole];
     const Dims start = node.List("start"), step = node.List("step"), to = DimsOf(node.Out(0));
     if (std::any_of(step.begin(), step.end(), [](int64_t s) { return s != 1; })) return std::nullopt;
     int moved = -1;
@@ -84,6 +94,9 @@ class Reader final : BodyReader {
         if (moved >= 0) return std::nullopt;
         moved = static_cast<int>(d);
       }
+    const bool known = std::all_of(to.begin(), to.end(), [](int64_t d) { return d >= 0; });
+    if (moved < 0 && known) return whole;
+    v.rows = KEEL_NO_VALUE;  // a symbol may be cut to another
     const bool is_part = v.kind == Kind::kPart;
     const int last = static_cast<int>(to.size()) - 1;
     if (is_part && moved == last) {
@@ -92,7 +105,7 @@ class Reader final : BodyReader {
       v.first += start[0];
     } else if (moved == 0 && (v.kind == Kind::kInvariant || v.kind == Kind::kConstant)) {
       v.first += start[0] * Product(to.data() + 1, last);
-    } else if (moved >= 0) {
+    } else if (moved >= 0 || v.kind == Kind::kComputed) {
       return std::nullopt;
     }
     v.dims = to, v.uses = 0;
@@ -118,7 +131,7 @@ class Reader final : BodyReader {
     left.uses++, left.is_kept = true;
     StepValue v = {Kind::kPart, KEEL_F32, DimsOf(node.Out(0))};
     v.number = static_cast<uint32_t>(f_.products.size());
-    v.stage = p.stage;
+    v.stage = p.stage, v.rows = left.rows;
     f_.products.push_back(p);
     return Add(std::move(v));
   }
@@ -134,6 +147,10 @@ class Reader final : BodyReader {
       x.uses++;
     }
     const uint32_t stage = v.stage, out = Add(std::move(v));
+    for (uint32_t i : in) {
+      const Dims& dims = f_.values[i].dims;
+      if (dims.size() > 1 && dims[dims.size() - 2] != 1) Join(i, out);
+    }
     f_.ops.push_back({n.node, in, out, stage});
     return out;
   }
@@ -157,7 +174,7 @@ bool ReadRecurrent(const Node& scan, RecurrentForm* form) {
   for (uint32_t v : form->results) form->values[v].uses++;
   form->state = form->values[form->results[0]].dims;
   if (form->state.size() != 2 || form->state[1] <= 0) return false;
-  form->units = form->state[1];
+  form->units = form->state[1], form->rows = form->values[form->results[0]].rows;
   return MakeStages(scan, form);
 }
 

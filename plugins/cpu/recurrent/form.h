@@ -21,9 +21,10 @@ struct StepValue {
   uint32_t number = 0;            // of the operand; kPart: of the product; kSum: of the sum
   int64_t first = 0, column = 0;  // kPart: of its matrices and columns; else `first` is an element
   uint32_t stage = 0;
-  uint32_t uses = 0;            // by elementwise ops, sums, products and results
-  uint32_t op = KEEL_NO_VALUE;  // kComputed
-  bool is_kept = false;         // kComputed: a later stage, a product or a result reads it
+  uint32_t uses = 0;              // by elementwise ops, sums, products and results
+  uint32_t op = KEEL_NO_VALUE;    // kComputed
+  bool is_kept = false;           // kComputed: a later stage, a product or a result reads it
+  uint32_t rows = KEEL_NO_VALUE;  // values with the same number here have as many rows in any run
 };
 
 // left [rows, depth] by constant matrices.
@@ -55,6 +56,7 @@ struct RecurrentForm {
   bool is_scan = true;  // or a call of one step, whose operands are entries
   Dims state;           // [rows, units]
   int64_t units = 0;
+  uint32_t rows = 0;  // StepValue::rows
   uint32_t carry = 0, invariants = 0, stages = 0;
   std::deque<StepValue> values;
   std::vector<StepProduct> products;
@@ -64,7 +66,7 @@ struct RecurrentForm {
 };
 
 // Of a scan, or of a call of one step. False: the body is of another form. Dims may be -1, except dims of
-// weights.
+// weights; then rows are equal only where ops require it, as libkeel runs no body whose launch is declined.
 bool ReadRecurrent(const Node& node, RecurrentForm* form);
 // Its second part: sums and stages. False: ops of two stages read a sum, or a value has other dims.
 bool MakeStages(const Node& node, RecurrentForm* form);

@@ -10,6 +10,22 @@ namespace {
 using Kind = StepValue::Kind;
 constexpr int64_t kFull = 32;  // a multiple of so many units has full panels in every class
 
+// Whether a value has the rows of the state.
+bool HasRows(const RecurrentForm& f, const StepValue& v) {
+  const int64_t rows = v.dims[0], state = f.state[0];
+  return rows < 0 || state < 0 ? v.rows == f.rows : rows == state;
+}
+// Whether it has one element, one row or all rows in each column.
+bool IsOfStep(const RecurrentForm& f, const StepValue& v) {
+  const size_t rank = v.dims.size();
+  if (rank > 2 || (rank == 2 && v.dims[0] != 1 && !HasRows(f, v))) return false;
+  return rank == 0 || v.dims[rank - 1] == 1 || v.dims[rank - 1] == f.units;
+}
+// Whether it has the state's dims.
+bool IsFull(const RecurrentForm& f, const StepValue& v) {
+  return v.dims.size() == 2 && v.dims[1] == f.units && HasRows(f, v);
+}
+
 // Moves additions of products into sums.
 class Adder {
  public:
@@ -52,7 +68,8 @@ class Adder {
       return Take(in[0], sum, parts, gone, scan) && Take(in[1], sum, parts, gone, scan);
     }
     const bool same = x.kind == Kind::kInvariant || x.kind == Kind::kConstant;
-    if (!same || x.dims.empty() || x.dims.back() != f_.units || x.dtype != KEEL_F32 || f_.units % kFull != 0)
+    if (!same || !IsOfStep(f_, x) || x.dims.empty() || x.dims.back() != f_.units || x.dtype != KEEL_F32 ||
+        f_.units % kFull != 0)
       return false;
     sum->starts.push_back(v);
     return true;
@@ -66,6 +83,7 @@ class Adder {
     uint32_t at = v;
     while (f_.values[at].uses == 1 && IsAdd(user_[at], scan)) {
       const StepOp& op = f_.ops[user_[at]];
+      if (f_.values[op.out].is_kept) break;  // products read values, not sums
       Sum more = sum;
       std::vector<uint32_t> more_parts = parts, more_gone = gone;
       more_gone.push_back(user_[at]);
@@ -87,11 +105,6 @@ class Adder {
   std::vector<bool> is_gone_;   // by op
   std::vector<bool> is_added_ = std::vector<bool>(f_.values.size());
 };
-
-bool IsOfStep(const RecurrentForm& f, const StepValue& v) {
-  const size_t rank = v.dims.size();
-  return rank <= 2 && (rank == 0 || v.dims[rank - 1] == 1 || v.dims[rank - 1] == f.units);
-}
 
 // Ops are computed in the stage that reads them first, so few values are kept for another.
 void PlaceOps(RecurrentForm* form) {
@@ -124,7 +137,6 @@ bool PlaceSums(RecurrentForm* form) {
 // Stages after sums were made, which values are kept, and whether all dims are as form.h says.
 bool Settle(RecurrentForm* form) {
   RecurrentForm& f = *form;
-  const auto is_full = [&](const StepValue& v) { return v.dims.size() == 2 && v.dims[1] == f.units; };
   for (StepOp& op : f.ops) {
     for (uint32_t i : op.in) {
       StepValue& x = f.values[i];
@@ -139,10 +151,12 @@ bool Settle(RecurrentForm* form) {
     y.is_kept = true;
   }
   for (uint32_t i = 0; i < f.carry; i++)
-    if (!is_full(f.values[i]) || std::count(f.results.begin(), f.results.begin() + f.carry, f.results[i]) > 1)
+    if (!IsFull(f, f.values[i]) ||
+        std::count(f.results.begin(), f.results.begin() + f.carry, f.results[i]) > 1)
       return false;
-  return std::all_of(f.values.begin(), f.values.end(),
-                     [&](const StepValue& v) { return !v.is_kept || v.kind == Kind::kEntry || is_full(v); });
+  return std::all_of(f.values.begin(), f.values.end(), [&](const StepValue& v) {
+    return !v.is_kept || v.kind == Kind::kEntry || IsFull(f, v);
+  });
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ int opset_version(const std::vector<OpsetImport>& imports) {
 
 void Importer::run() {
   model_ = parse_model({reinterpret_cast<const char*>(source_->data), source_->size});
+  cut_model();
   Scope scope;
   scope.edit = &edit_;
   refuse_opsets(model_.opsets);
@@ -184,7 +185,8 @@ void Importer::add_parameter(const ValueInfo& info, Scope& scope) {
            cat(what, " has ", info.dims.size(), " dims; Keel has at most ", KEEL_MAX_RANK));
   auto value = std::make_shared<Value>();
   value->name = info.name;
-  value->needs = {value->name};
+  // A mask is no size.
+  if (info.dims.empty() || parameter_dtype(info) != KEEL_BOOL) value->needs = {value->name};
   value->id = edit_.param(value->name, parameter_dtype(info), parameter_dims(info));
   if (info.type == kString) value = as_strings(*value);
   scope.values[info.name] = value;

@@ -38,7 +38,8 @@ std::string listed(const Names& names) {
 class Importer {
  public:
   // Options: "dim.NAME" = "4", "shape.INPUT" = "1,3,?,192": sizes that replace the model's; "length.INPUT" =
-  // "3": elements of a sequence; "list" = "operators": the supported ones, in the metadata "onnx.operators".
+  // "3": elements of a sequence; "cut" = "a,b..y": only the part between values; "list" = "operators": the
+  // supported ones, in the metadata "onnx.operators".
   Importer(const keel_host* host, const keel_source* source, std::span<const keel_kv> options,
            keel_edit* edit)
       : source_(source), options_(options), edit_(host, source, edit) {}
@@ -55,7 +56,9 @@ class Importer {
     bool strings = false;  // takes tensors of strings
   };
 
-  // The whole model.
+  // The whole model, or a part of it (part.cc).
+  void cut_model();
+  void cut_model(Text names);
   void add_metadata();
   void add_parameters(Scope& scope);
   void add_parameter(const ValueInfo& info, Scope& scope);
@@ -96,7 +99,8 @@ class Importer {
   void demand(const Names& needs) const;
 
   // The survey: all unsupported features are reported at once.
-  void survey(const std::vector<Node>& nodes, int opset, std::map<std::string, int>& unsupported,
+  using Unsupported = std::map<std::string, std::pair<int, std::string>>;  // how often, and the first place
+  void survey(const std::vector<Node>& nodes, int opset, Unsupported& unsupported,
               std::set<const Function*>& seen) const;
   void refuse_unsupported(const std::vector<Node>& nodes, int opset) const;
 

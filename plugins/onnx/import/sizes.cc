@@ -97,9 +97,9 @@ void Importer::fix_sizes() {
       fix_shape(key.substr(6), option.value);
     else if (key == "list" && option.value == Text("operators"))
       edit_.metadata("onnx.operators", operator_list());
-    else if (key.substr(0, 7) != "length.")  // lists.cc
+    else if (key.substr(0, 7) != "length." && key != "cut")  // lists.cc, part.cc
       refuse(KEEL_INVALID,
-             cat("option '", key, "' is unknown; expected dim.NAME, shape.INPUT or length.INPUT"));
+             cat("option '", key, "' is unknown; expected dim.NAME, shape.INPUT, length.INPUT or cut"));
   }
 }
 

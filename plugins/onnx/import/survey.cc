@@ -1,5 +1,7 @@
 // survey.cc: checks all nodes before any is converted, so that one message names every unsupported operator
-// (with its count and the reason) and attribute of the model.
+// (with its count, its first place and the reason) and attribute of the model.
+#include <algorithm>
+
 #include "plugins/onnx/import/importer.h"
 
 namespace onnx_import {
@@ -18,6 +20,13 @@ std::string full_name(const Node& node, int opset) {
   return find_rule("", node.op, 1 << 20) ? cat(node.op, " of opset ", opset) : std::string(node.op);
 }
 
+// The node's name, or that of a result.
+std::string place(const Node& node) {
+  const auto named =
+      std::find_if(node.outputs.begin(), node.outputs.end(), [](Text t) { return !t.empty(); });
+  return std::string(!node.name.empty() || named == node.outputs.end() ? node.name : *named);
+}
+
 }  // namespace
 
 const Function* Importer::function(const Node& node) const {
@@ -26,9 +35,13 @@ const Function* Importer::function(const Node& node) const {
   return nullptr;
 }
 
-void Importer::survey(const std::vector<Node>& nodes, int opset, std::map<std::string, int>& unsupported,
+void Importer::survey(const std::vector<Node>& nodes, int opset, Unsupported& unsupported,
                       std::set<const Function*>& seen) const {
   for (const auto& node : nodes) {
+    const auto add = [&](const std::string& what) {
+      auto& [count, first] = unsupported[what];
+      if (count++ == 0) first = place(node);
+    };
     if (const Function* f = function(node)) {
       if (seen.insert(f).second) survey(f->nodes, opset_version(f->opsets), unsupported, seen);
       continue;
@@ -37,13 +50,13 @@ void Importer::survey(const std::vector<Node>& nodes, int opset, std::map<std::s
     const Rule* rule = control ? nullptr : find_rule(node.domain, node.op, opset);
     if (!rule && !control) {
       const Text reason = reason_against(node.domain, node.op);
-      unsupported[full_name(node, opset) + (reason.empty() ? "" : cat(": ", reason))]++;
+      add(full_name(node, opset) + (reason.empty() ? "" : cat(": ", reason)));
       continue;
     }
     for (const auto& a : node.attributes) {
       if (opset < 6 && a.name == "consumed_inputs") continue;  // which operands may be overwritten
       if (!lists(control ? control->attributes : rule->attributes, a.name))
-        unsupported[cat("attribute ", a.name, " of ", node.op)]++;
+        add(cat("attribute ", a.name, " of ", node.op));
       else if (a.graph && node.op != "If")  // a branch of If may never be taken
         survey(a.graph->nodes, opset, unsupported, seen);
     }
@@ -51,12 +64,14 @@ void Importer::survey(const std::vector<Node>& nodes, int opset, std::map<std::s
 }
 
 void Importer::refuse_unsupported(const std::vector<Node>& nodes, int opset) const {
-  std::map<std::string, int> unsupported;
+  Unsupported unsupported;
   std::set<const Function*> seen;
   survey(nodes, opset, unsupported, seen);
   if (unsupported.empty()) return;
   std::string list;
-  for (const auto& [name, count] : unsupported) list += cat(list.empty() ? "" : ", ", name, " (", count, ")");
+  for (const auto& [name, at] : unsupported)
+    list += cat(list.empty() ? "" : ", ", name, " (", at.first, at.first > 1 ? ", first at '" : ", at '",
+                at.second, "')");
   refuse(KEEL_UNIMPLEMENTED, cat("the ONNX importer does not support: ", list));
 }
 

@@ -212,6 +212,9 @@ Graph parse_graph(Text message, int depth) {
       case 12:
         g.outputs.push_back(parse_value_info(w.text()));
         break;
+      case 13:
+        g.values.push_back(parse_value_info(w.text()));
+        break;
       case 15:
         g.has_sparse = true;
         break;

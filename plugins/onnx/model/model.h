@@ -85,7 +85,7 @@ struct Graph {
   Text name;
   std::vector<Node> nodes;
   std::vector<Tensor> initializers;
-  std::vector<ValueInfo> inputs, outputs;
+  std::vector<ValueInfo> inputs, outputs, values;  // values: of which the model gives the types
   bool has_sparse = false;
 };
 

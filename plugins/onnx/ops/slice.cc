@@ -1,10 +1,10 @@
 // slice.cc: Slice and Pad: negative bounds, steps and padding are expressed by Keel's slice, reverse, pad and
-// gather.
+// gather. Bounds that only a run knows give a size that only a run knows.
 #include "plugins/onnx/ops/slice.h"
 
 #include <algorithm>
 
-#include "plugins/onnx/import/call.h"
+#include "plugins/onnx/ops/term.h"
 
 namespace onnx_import {
 namespace {
@@ -57,7 +57,53 @@ void apply(Call& c, Bounds b) {
   c.done("slice", {x}, Attrs().dims("start", start).dims("stop", stop).ints("step", step));
 }
 
+// ---- bounds that only a run knows
+
+// Entry k of operand i: a number or a symbol if it is known.
+Term bound(Call& c, size_t i, size_t k) {
+  if (const Sizes* known = c.known(i)) return {c.e, c.e.number(known->v.at(k), KEEL_I64)};
+  const auto at = static_cast<int64_t>(k);
+  return Term(c, i).slice(0, at, at + 1).reshape({}).to(KEEL_I64);
+}
+
+// The elements of an axis of x between bounds k.
+Term part(Call& c, const Term& x, int64_t axis, size_t k, int64_t step) {
+  const keel_dim dim = x.dim(static_cast<size_t>(axis));
+  const Term size = {c.e, c.e.number(dim, KEEL_I64)}, high = step > 0 ? size : size - 1;
+  const auto place = [&](size_t operand, double low) {
+    const Term at = bound(c, operand, k);
+    return select(at < 0, at + size, at).op("maximum", low).op("minimum", high);
+  };
+  const Term stop = place(2, step > 0 ? 0 : -1);
+  if (axis == 0 && step == 1 && c.known(1) && c.known(1)->v[k] == 0) return x.op("trim", stop);
+  const Term start = place(1, 0), span = (step > 0 ? stop - start : start - stop).op("maximum", 0);
+  const auto stride = static_cast<double>(step > 0 ? step : -step);
+  const Term places = counting_term(c.e, dim, KEEL_I64).op("trim", (span + (stride - 1)) / stride);
+  return x.gather(places * static_cast<double>(step) + start, axis);
+}
+
+// One axis after another.
+void slice_in_run(Call& c) {
+  const auto length = [&](size_t i) {
+    if (c.known(i)) return static_cast<int64_t>(c.known(i)->v.size());
+    return c.rank(i) == 1 ? static_dim(c, c.dims(i)[0], "the number of bounds") : -1;
+  };
+  const int64_t n = length(1);
+  const Ints axes = c.has(3) ? c.numbers(3) : counting(0, n),
+             steps = c.has(4) ? c.numbers(4) : Ints(axes.size(), 1);
+  if (n < 0 || length(2) != n || std::ssize(axes) != n || std::ssize(steps) != n)
+    c.invalid("starts, ends, axes and steps differ in length");
+  Term x(c, 0);
+  for (size_t k = 0; k < axes.size(); k++) {
+    constexpr int64_t kMost = int64_t{1} << 40;  // no dim is larger
+    if (steps[k] == 0) c.invalid("a step is 0");
+    x = part(c, x, c.axis(axes[k], c.rank(0)), k, std::clamp(steps[k], -kMost, kMost));
+  }
+  c.set(0, x.v);
+}
+
 void slice(Call& c) {
+  if (!c.known(1) || !c.known(2)) return slice_in_run(c);
   apply(c, {c.list(1), c.list(2), c.has(3) ? c.numbers(3) : Ints(), c.has(4) ? c.numbers(4) : Ints()});
 }
 void slice_1(Call& c) { apply(c, {c.ints("starts"), c.ints("ends"), c.ints("axes"), {}}); }
