@@ -108,7 +108,8 @@ struct keel_edit {
   const keel::FileMap* source = nullptr;
   std::forward_list<keel_edit>* graphs = nullptr;
   keel::GradientFn gradient = nullptr;
-  std::string text{};  // the last result of dim_text or value_name
+  std::string text{};                                     // the last result of dim_text or value_name
+  std::forward_list<std::shared_ptr<const void>> held{};  // data that value_type has given
 };
 namespace keel {
 void FillEditMembers(keel_host* table);        // edit.cc
