@@ -10,6 +10,7 @@
 #include "cli/data/output.h"
 #include "cli/data/sizes.h"
 #include "cli/exit.h"
+#include "cli/show/contents.h"
 #include "cli/show/diff.h"
 #include "cli/show/print.h"
 #include "cli/terminal.h"
@@ -19,6 +20,8 @@ namespace {
 
 struct {
   std::string out_file;
+  std::vector<std::string> fixed;
+  bool report = false;
   bool store_as_case = false;
   std::string case_name = "case";
 } convert_flags;
@@ -28,8 +31,11 @@ void in_and_out(Flags& flags, Args& a) {
       .required()
       .add("out", convert_flags.out_file,
            "the file to write; .txt, .keelt: text; .onnx: an ONNX model of one entry; .dot, .svg: a drawing; "
-           "-: stdout")
-      .required();
+           "-: stdout; with --report it may be omitted")
+      .add("--fix", convert_flags.fixed, "the same as -i, for a parameter that becomes a constant: n=i64[]=4",
+           "NAME=VALUE")
+      .add("--report", convert_flags.report,
+           "print what the model consists of, and which devices can run it");
 }
 
 void case_flags(Flags& flags, Args&) {
@@ -66,54 +72,82 @@ void refuse_unused(const Model& model, const std::vector<InputSpec>& given) {
   }
 }
 
-void report(const Args& args, Form form, const Model& model, const std::vector<std::string>& files) {
-  if (args.json) {
-    Json sizes = Json::object();
-    for (const std::string& file : files) sizes[file] = file_size(file);
-    return print_json({{"schema", "keel.convert/1"},
-                       {"in", args.file},
-                       {"out", convert_flags.out_file},
-                       {"form", form == Form::kKeel   ? "keel"
-                                : form == Form::kText ? "text"
-                                : form == Form::kOnnx ? "onnx"
-                                : form == Form::kDot  ? "dot"
-                                                      : "svg"},
-                       {"bytes", file_size(files[0])},
-                       {"files", sizes},
-                       {"fixed", model.fixed}});
-  }
+Json json_of_file(Form form, const Model& model, const std::vector<std::string>& files) {
+  Json sizes = Json::object();
+  for (const std::string& file : files) sizes[file] = file_size(file);
+  return {{"out", convert_flags.out_file},
+          {"form", form == Form::kKeel   ? "keel"
+                   : form == Form::kText ? "text"
+                   : form == Form::kOnnx ? "onnx"
+                   : form == Form::kDot  ? "dot"
+                                         : "svg"},
+          {"bytes", file_size(files[0])},
+          {"files", sizes},
+          {"fixed", model.fixed}};
+}
+
+void print_files(Form form, const std::vector<std::string>& files) {
   const auto size = [](const std::string& file) { return human_bytes(static_cast<double>(file_size(file))); };
   fmt::print("wrote {} ({}, {})", files[0], form_name(form), size(files[0]));
   for (size_t i = 1; i < files.size(); i++) fmt::print(", {} (weights, {})", files[i], size(files[i]));
   fmt::print("\n");
 }
 
+// Returns the files: the weights of an ONNX model above the format's limit are in one of their own.
+std::vector<std::string> write_model(const keel::Context& context, const Args& args, Form form,
+                                     Model& model) {
+  // A save replaces files, so weights that it writes get a new number.
+  const std::string weights = convert_flags.out_file + ".data";
+  const uint64_t before = file_number(weights);
+  save_model(context, args, convert_flags.out_file, model);
+  std::vector<std::string> files = {convert_flags.out_file};
+  if (form == Form::kOnnx && file_number(weights) != before) files.push_back(weights);
+  return files;
+}
+
+void check_output(const Args& args) {
+  const std::string& out = convert_flags.out_file;
+  if (out.empty() && !convert_flags.report)
+    throw Fail(kUsage, "out is required", "name the file to write, or ask for --report");
+  if (out == "-" && (args.json || convert_flags.report))
+    throw Fail(kUsage,
+               std::string(args.json ? "--json" : "--report") + " and the output - both write to stdout",
+               std::string("name a file, or omit ") + (args.json ? "--json" : "--report"));
+  if (!out.empty()) refuse_overwrite(args, out);
+}
+
 int convert_command(const Args& args) {
-  const Form form = model_form(args, convert_flags.out_file);
-  if (args.json && convert_flags.out_file == "-")
-    throw Fail(kUsage, "--json and the output - both write to stdout", "name a file, or omit --json");
-  refuse_overwrite(args, convert_flags.out_file);
+  const std::string& out = convert_flags.out_file;
+  const Form form = out.empty() ? Form::kKeel : model_form(args, out);
+  check_output(args);
   Progress progress("convert");
   progress.say("reading " + args.file);
   keel::Context context = open_context(args);
-  std::vector<InputSpec> given = parse_inputs(context, args.inputs);
+  std::vector<std::string> inputs = args.inputs;
+  inputs.insert(inputs.end(), convert_flags.fixed.begin(), convert_flags.fixed.end());
+  std::vector<InputSpec> given = parse_inputs(context, inputs);
   Model model = open_model(context, args.file, args, given);
   specialise(context, model, args);
   if (convert_flags.store_as_case)
     store_case(context, model, given, args);
   else
     refuse_unused(model, given);
-  progress.say("writing " + convert_flags.out_file);
-  // Of an ONNX model above the format's limit. A save replaces files, so weights that it writes get a new
-  // number.
-  const std::string weights = convert_flags.out_file + ".data";
-  const uint64_t before = file_number(weights);
-  save_model(context, args, convert_flags.out_file, model);
+  const Json devices = convert_flags.report ? check_devices(context, model, args) : Json();
+  std::vector<std::string> files;
+  if (!out.empty()) {
+    progress.say("writing " + out);
+    files = write_model(context, args, form, model);
+  }
   progress.done();
-  if (convert_flags.out_file == "-") return kOk;
-  std::vector<std::string> files = {convert_flags.out_file};
-  if (form == Form::kOnnx && file_number(weights) != before) files.push_back(weights);
-  report(args, form, model, files);
+  if (args.json) {
+    Json json = {{"schema", "keel.convert/1"}, {"in", args.file}};
+    if (!files.empty()) json.update(json_of_file(form, model, files));
+    if (convert_flags.report) json["report"] = model.info, json["report"]["devices"] = devices;
+    print_json(json);
+    return kOk;
+  }
+  if (convert_flags.report) print_contents(model, devices, args);
+  if (!files.empty() && out != "-") print_files(form, files);
   return kOk;
 }
 

@@ -82,6 +82,26 @@ def test_a_part_that_cannot_be_is_refused(keel, importer, chain, cut, code, mess
     assert message in keel("convert", chain, "out.keel", "--cut", cut, code=code).err
 
 
+def test_a_report_is_printed_and_nothing_written(keel, importer, chain, tmp_path):
+    out = keel("convert", chain, "--report", "--cut", "..y").out
+    assert "in  x: f32[n]" in out and "on cpu:0: runs" in out and "nodes: 4" in out, out
+    assert "my.Frob (2, first at 'first')" in keel("convert", chain, "--report", code=5).err
+    assert list(tmp_path.glob("*.keel")) == []
+    both = json.loads(keel("convert", chain, "part.keel", "--report", "--json", "--cut", "..y").out)
+    assert both["out"] == "part.keel" and both["report"]["entries"][0]["name"] == "main"
+
+
+@pytest.mark.parametrize("arguments, message", [([], "out is required"), (["-", "--report"], "--report and the output - both write to stdout")])
+def test_a_conversion_needs_a_place_to_write(keel, importer, chain, arguments, message):
+    assert message in keel("convert", chain, *arguments, code=2).err
+
+
+def test_values_are_fixed(keel, importer, reshape):
+    keel("convert", reshape, "r.keel", "--fix", "shape=i64[2]=2,3")
+    assert json.loads(keel("inspect", "r.keel", "--json").out)["entries"][0]["results"][0]["type"] == "f32[2, 3]"
+    assert "not needed to convert" in keel("convert", reshape, "s.keel", "--fix", "shape=i64[2]=2,3", "--fix", "z=i64[]=2", code=2).err
+
+
 def test_a_keel_file_is_not_cut(keel, importer, chain):
     keel("convert", chain, "part.keel", "--cut", "..y")
     assert "--cut is for models that are imported" in keel("run", "part.keel", "--cut", "x..y", "-i", "x=f32[1]=1", code=2).err

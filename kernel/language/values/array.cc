@@ -196,7 +196,7 @@ absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape
   return ArrayRef(a);
 }
 
-absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void* arg, bool misaligned) {
+absl::StatusOr<ArrayRef> WrapMemory(const keel_tensor& t, ReleaseFn release, void* arg, bool misaligned) {
   ASSIGN_OR_RETURN(DType dtype, CheckTensor(t));
   std::span<const int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
   ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));

@@ -69,7 +69,7 @@ absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor
         if (release) release(arg);
       }
     } guard{release, arg};
-    ASSIGN_OR_RETURN(array, WrapArray(tensor, release, arg, tensor.strides == nullptr));
+    ASSIGN_OR_RETURN(array, WrapMemory(tensor, release, arg, tensor.strides == nullptr));
     guard.release = nullptr;
   } else {
     ASSIGN_OR_RETURN(array, CopyArray(tensor));

@@ -1,0 +1,14 @@
+// contents.h: what a model consists of, and which devices can run it: `keel inspect`, `keel convert
+// --report`.
+#pragma once
+
+#include "cli/args.h"
+#include "cli/data/load.h"
+
+namespace cli {
+
+// For each device (that of the arguments, else all) and entry: device, entry, runs, why not ("": it runs).
+Json check_devices(const keel::Context& context, const Model& model, const Args& args);
+void print_contents(const Model& model, const Json& devices, const Args& args);
+
+}  // namespace cli
