@@ -1,7 +1,12 @@
 """Concurrent launches of one run (session option "lanes"): which launches overlap, results are unchanged, and failures, time and
 memory limits work as in serial runs. tests/proof checks the same on random graphs."""
+import os
+import shutil
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -225,3 +230,27 @@ entry main = @main (x, y) -> (m, n)
     assert plan.report(x, y)["lanes"] == [] and plan.report(x, y)["scratch_bytes"] == report["scratch_bytes"]
     for _ in range(3):
         np.testing.assert_allclose([float(v) for v in plan.run(x, y)], [3 + np.exp(1), 3 + np.tanh(1)], rtol=1e-6)
+
+
+YIELDS = "static int count; int sched_yield(void) { count++; return 0; } int yields(void) { return count; }"
+ALONE = """import ctypes, os, sys
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])  # the team has one lane
+from keel_abi import Context
+from test_lanes import TWO, plan_of, two
+plan, yields = plan_of(Context(threads=2), TWO), ctypes.CDLL(sys.argv[1]).yields
+assert plan.report(*two(50))["lanes"]
+before = yields()
+for _ in range(20):
+    plan.run(*two(50))
+print(yields() - before)"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_a_lane_with_work_keeps_its_core(tmp_path):
+    """Next to busy processes a core that was given up comes back after a time slice of milliseconds."""
+    (tmp_path / "y.c").write_text(YIELDS)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "y.so", tmp_path / "y.c"], check=True)
+    here = str(Path(__file__).parent)
+    done = subprocess.run([sys.executable, "-c", ALONE, tmp_path / "y.so"], capture_output=True, text=True, check=True, timeout=60,
+                          env={**os.environ, "LD_PRELOAD": str(tmp_path / "y.so"), "PYTHONPATH": f"{here}:{os.environ.get('PYTHONPATH', '')}"})
+    assert done.stdout.split() == ["0"]
