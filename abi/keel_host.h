@@ -99,7 +99,7 @@ typedef struct keel_host {
   keel_rc (*param)(keel_edit* edit, KEEL_NULLABLE const char* name, keel_dt dtype,
                    const keel_dim* dims KEEL_COUNT(ndim), int32_t ndim, keel_value* out);
   /* The bytes belong to the importer until release(arg) is called: once, at any later time, or at once on
-   * failure; without strides they need not be aligned. release NULL: the bytes are copied now. */
+   * failure. release NULL: the bytes are copied now. */
   keel_rc (*constant)(keel_edit* edit, KEEL_NULLABLE const char* name, const keel_tensor* tensor,
                       KEEL_NULLABLE KEEL_KEPT void (*release)(void* arg), KEEL_KEPT void* arg,
                       keel_value* out);

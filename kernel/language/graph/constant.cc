@@ -1,43 +1,9 @@
 
 #include "kernel/language/graph/constant.h"
 
-#include <cstdlib>
 #include <cstring>
 
-#include "abi/mutex.hpp"
-#include "kernel/base/align.h"
-#include "kernel/language/graph/graph.h"
-#include "kernel/language/values/blocks.h"
-
 namespace keel {
-namespace {
-
-// Of the copies of all constants.
-Mutex& Copying() {
-  static Mutex& mutex = *new Mutex(Mutex::kLong);
-  return mutex;
-}
-
-}  // namespace
-
-std::shared_ptr<const void> Misaligned::Copy(bool mapped) {
-  std::lock_guard lock(Copying());
-  if (!kept_) kept_ = copy_.lock();
-  if (kept_) return kept_;
-  constexpr uint64_t kAlign = 64;
-  void* copy = AllocateLarge(kAlign, RoundUp(size_, kAlign));
-  if (!copy) return nullptr;
-  std::memcpy(copy, bytes_, size_);
-  if (mapped) DropPages(bytes_, size_);
-  kept_ = std::shared_ptr<const void>(copy, std::free);
-  copy_ = kept_;
-  return kept_;
-}
-
-void Misaligned::Drop() {
-  std::lock_guard lock(Copying());
-  kept_ = nullptr;
-}
 
 TensorType TypeOf(const keel_array* a) { return {a->dtype, Dims(a->dims, a->dims + a->view.ndim)}; }
 
@@ -48,8 +14,6 @@ Constant ConstantOf(std::string_view name, ArrayRef array) {
   c.data = array->data();
   c.bytes = array->bytes();
   c.owner = std::make_shared<ArrayRef>(std::move(array));
-  if (reinterpret_cast<uintptr_t>(c.data) % SizeOf(c.type.dtype) != 0)
-    c.misaligned = std::make_shared<Misaligned>(c.data, c.bytes);
   return c;
 }
 
@@ -64,22 +28,6 @@ Constant ScalarOf(DType dtype, const void* element) {
   return c;
 }
 
-AlignedData DataOf(const Constant& c) {
-  if (!c.misaligned) return {c.data, nullptr};
-  auto copy = c.misaligned->Copy(c.mapped);
-  return {copy.get(), copy};
-}
-
-Constant Aligned(Constant c) {
-  if (AlignedData aligned = DataOf(c); aligned.holder) {
-    c.data = aligned.data;
-    c.owner = std::move(aligned.holder);
-    c.mapped = false;
-    c.misaligned = nullptr;
-  }
-  return c;
-}
-
 keel_tensor ViewOf(const Constant& c, const TensorType& type) {
   keel_tensor t{};
   t.data = const_cast<void*>(c.data);
@@ -90,8 +38,7 @@ keel_tensor ViewOf(const Constant& c, const TensorType& type) {
   return t;
 }
 
-absl::StatusOr<ArrayRef> ArrayOf(const Constant& constant) {
-  const Constant c = Aligned(constant);
+absl::StatusOr<ArrayRef> ArrayOf(const Constant& c) {
   auto* owner = new std::shared_ptr<const void>(c.owner);
   auto drop = [](void* p) { delete static_cast<std::shared_ptr<const void>*>(p); };
   absl::StatusOr<ArrayRef> array = WrapArray(ViewOf(c, c.type), drop, owner);

@@ -46,15 +46,6 @@ void DropPages(const void* mapped, uint64_t bytes) {
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-void DropPages(const Constant& c) {
-  if (c.misaligned) return c.misaligned->Drop();
-  if (c.mapped) DropPages(c.data, c.bytes);
-}
-
-void DropPages(const Module& module) {
-  for (const Constant& c : module.constants) DropPages(c);
-}
-
 absl::StatusOr<FileMap> MapFile(const std::string& path) {
   if (path.find('\0') != std::string::npos) return Invalid("a path contains a zero byte");
   // Opening a fifo without a writer must not block.

@@ -233,10 +233,11 @@ struct FileMap {
   }
 };
 absl::StatusOr<FileMap> MapFile(const std::string& path);
-// Returns the memory of mapped pages to the system, and aligned copies that only the constant holds; they are
-// read again on access. No-op for constants that are not mapped.
+// Returns the memory of mapped pages to the system; they are read again on access. No-op for constants that
+// are not mapped.
 void DropPages(const void* mapped, uint64_t bytes);
-void DropPages(const Constant& constant);
-void DropPages(const Module& module);  // of all constants
+inline void DropPages(const Constant& c) {
+  if (c.mapped) DropPages(c.data, c.bytes);
+}
 
 }  // namespace keel

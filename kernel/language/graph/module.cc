@@ -29,7 +29,7 @@ absl::Status CheckConstant(const Constant& c, const DimTable& dims) {
   if (bytes != c.bytes)
     return Invalid(what, " of type ", Print(c.type, dims), " takes ", bytes, " bytes but has ", c.bytes);
   if (bytes > 0 && !c.data) return Invalid(what, " has no data");
-  if (!c.misaligned && reinterpret_cast<uintptr_t>(c.data) % SizeOf(c.type.dtype) != 0)
+  if (reinterpret_cast<uintptr_t>(c.data) % SizeOf(c.type.dtype) != 0)
     return Invalid(what, " is not aligned to the ", SizeOf(c.type.dtype), " bytes of ", Name(c.type.dtype));
   return absl::OkStatus();
 }

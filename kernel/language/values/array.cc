@@ -196,13 +196,13 @@ absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape
   return ArrayRef(a);
 }
 
-absl::StatusOr<ArrayRef> WrapMemory(const keel_tensor& t, ReleaseFn release, void* arg, bool misaligned) {
+absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void* arg) {
   ASSIGN_OR_RETURN(DType dtype, CheckTensor(t));
   std::span<const int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
   ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
   if (count > 0 && !t.data) return NoData(count);
   if (count > 0) RETURN_IF_ERROR(CheckReach(t, SizeOf(dtype)));
-  if (!misaligned && reinterpret_cast<uintptr_t>(static_cast<char*>(t.data) + t.byte_offset) % SizeOf(dtype))
+  if (reinterpret_cast<uintptr_t>(static_cast<char*>(t.data) + t.byte_offset) % SizeOf(dtype))
     return Invalid("data is not aligned to the ", SizeOf(dtype), " bytes of ", Name(dtype),
                    "; copy it instead");
   keel_array* a = AllocateBorrowing();

@@ -77,12 +77,8 @@ int64_t IntegerOf(const keel_array& scalar);
 // A header without elements; unknown dims are -1.
 absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape,
                                      std::unique_ptr<SymbolicValue> value);
-// Borrows the tensor's memory. On failure `release` is not called. misaligned: the data need not be aligned
-// to the dtype's size; who reads the array must know.
-absl::StatusOr<ArrayRef> WrapMemory(const keel_tensor& tensor, ReleaseFn release, void* arg, bool misaligned);
-inline absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& tensor, ReleaseFn release, void* arg) {
-  return WrapMemory(tensor, release, arg, false);
-}
+// Borrows the tensor's memory. On failure `release` is not called.
+absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& tensor, ReleaseFn release, void* arg);
 // The dtype of a tensor in any memory; an error if it has none or its rank is impossible.
 absl::StatusOr<DType> CheckType(const keel_tensor& tensor);
 bool InHostMemory(const keel_tensor& tensor);

@@ -112,7 +112,7 @@ keel_node::Side ViewValue(const Graph& graph, ValueId v, bool known) {
   if (v == kNoValue) return {};
   const Value& value = graph.values[v];
   keel_node::Side out = ViewType(value.type);
-  if (value.kind == ValueKind::kConstant && known) out.Read(graph.module->constants[value.index]);
+  if (value.kind == ValueKind::kConstant && known) out.data = graph.module->constants[value.index].data;
   return out;
 }
 

@@ -43,12 +43,11 @@ absl::Status Fold(Lowered& lowered, const Step& step, Device& device, uint32_t t
   std::vector<keel_tensor> views;
   views.reserve(step.in.size());
   std::vector<const keel_tensor*> in;
-  std::vector<Constant> roots;
   for (uint32_t v : step.in) {
     in.push_back(nullptr);
     if (v == kNoValue) continue;
-    roots.push_back(Aligned(lowered.constants[lowered.values[lowered.Root(v)].index]));
-    views.push_back(ViewOf(roots.back(), lowered.values[v].type));  // an alias has another type than its root
+    const Constant& root = lowered.constants[lowered.values[lowered.Root(v)].index];
+    views.push_back(ViewOf(root, lowered.values[v].type));  // an alias has another type than its root
     in.back() = &views.back();
   }
   std::vector<ArrayRef> arrays;

@@ -417,13 +417,8 @@ absl::StatusOr<std::unique_ptr<Lowered>> Lower(const PlanRequest& request, const
   }
   RETURN_IF_ERROR(Lowering(graph, *out, options).Run(request));
   std::vector<bool> needed = NeededConstants(*out);
-  for (size_t i = 0; i < needed.size(); i++) {
-    Constant& constant = out->constants[i];
-    if (!needed[i])
-      constant = {"", constant.type, nullptr, 0, nullptr, false};
-    else if (!out->accelerator)  // launches read it where it is
-      constant = Aligned(std::move(constant));
-  }
+  for (size_t i = 0; i < needed.size(); i++)
+    if (!needed[i]) out->constants[i] = {"", out->constants[i].type, nullptr, 0, nullptr, false};
   return out;
 }
 

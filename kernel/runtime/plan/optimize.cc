@@ -76,6 +76,11 @@ PlannedGraph ToPlannedGraph(const PassGraph& end, size_t fetches) {
   return {end.owner, end.graph, end.feeds, {end.roots.begin(), split}, std::move(nodes)};
 }
 
+// Passes read all constants, but planning rereads only few of them.
+void DropAllPages(const Module& module) {
+  for (const Constant& c : module.constants) DropPages(c);
+}
+
 }  // namespace
 
 absl::StatusOr<PlannedGraph> Optimizer::Run(const PlanRequest& request, PlanOptions* options) const {
@@ -83,7 +88,7 @@ absl::StatusOr<PlannedGraph> Optimizer::Run(const PlanRequest& request, PlanOpti
   if (passes) {
     auto report = std::make_shared<PassReport>();
     ASSIGN_OR_RETURN(end, passes->Run(start, TargetOf(request.device, *options), choice, report.get()));
-    DropPages(*request.graph->module);  // passes read all constants, but planning rereads only few of them
+    DropAllPages(*request.graph->module);
     options->passes = report;
   }
   if (end.owner) return ToPlannedGraph(end, request.fetches.size());
@@ -113,7 +118,7 @@ absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const Pas
   PassGraph start{nullptr, &graph, graph.params, graph.results, graph.result_names, MustRunNodes(graph),
                   false};
   ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report));
-  DropPages(*graph.module);
+  DropAllPages(*graph.module);
   if (end.owner) DropUnused(end.owner.get(), graph.module->graphs.size());
   return end.owner;
 }

@@ -29,7 +29,7 @@ absl::StatusOr<keel_node::Side> ViewOperand(const Lowered& lowered, uint32_t v,
     side.dims.push_back(n);
   }
   const PlanValue& root = lowered.values[lowered.Root(v)];
-  if (root.where == Where::kConstant) side.Read(lowered.constants[root.index]);
+  if (root.where == Where::kConstant) side.data = lowered.constants[root.index].data;
   return side;
 }
 

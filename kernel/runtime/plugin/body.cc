@@ -34,7 +34,7 @@ class BodyBuilder {
   absl::Status AddConstant(ValueId v) {
     if (v == kNoValue || numbers_[v] != kNoValue) return absl::OkStatus();
     RETURN_IF_ERROR(AddValue(v));
-    body_->constants[numbers_[v]] = Aligned(graph_.module->constants[graph_.values[v].index]);
+    body_->constants[numbers_[v]] = graph_.module->constants[graph_.values[v].index];
     return absl::OkStatus();
   }
 
@@ -167,7 +167,7 @@ absl::StatusOr<std::shared_ptr<const BodyView>> ViewBody(const Body& body, const
     for (uint32_t v : from.in) {
       node.in.push_back(v == kNoValue ? keel_node::Side{} : SideOf(types[v]));
       if (auto constant = body.constants.find(v); constant != body.constants.end())
-        node.in.back().Read(constant->second);
+        node.in.back().data = constant->second.data;
     }
     for (uint32_t v : from.out) node.out.push_back(SideOf(types[v]));
     node.attrs = from.attrs;

@@ -69,7 +69,7 @@ absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor
         if (release) release(arg);
       }
     } guard{release, arg};
-    ASSIGN_OR_RETURN(array, WrapMemory(tensor, release, arg, tensor.strides == nullptr));
+    ASSIGN_OR_RETURN(array, WrapArray(tensor, release, arg));
     guard.release = nullptr;
   } else {
     ASSIGN_OR_RETURN(array, CopyArray(tensor));
@@ -101,11 +101,8 @@ keel_rc ValueType(Edit* e, keel_value value, keel_tensor* out) {
   out->dtype = AbiDType(v.type.dtype);
   out->ndim = static_cast<int32_t>(v.type.dims.size());
   out->shape = const_cast<int64_t*>(v.type.dims.data());
-  if (v.kind == ValueKind::kConstant && !(e->rewriter && e->rewriter->Fed(value))) {
-    AlignedData aligned = DataOf(e->module->constants[v.index]);
-    out->data = const_cast<void*>(aligned.data);
-    if (aligned.holder) e->held.push_front(std::move(aligned.holder));
-  }
+  if (v.kind == ValueKind::kConstant && !(e->rewriter && e->rewriter->Fed(value)))
+    out->data = const_cast<void*>(e->module->constants[v.index].data);
   return KEEL_OK;
 }
 
@@ -239,7 +236,6 @@ absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, GradientF
   }
   if (module->entries.empty()) RETURN_IF_ERROR(module->AddEntry("main", graph));
   DropUnusedGraphs(module.get(), 1);  // bodies that the importer gave up
-  DropPages(*module);
   return module;
 }
 

@@ -108,8 +108,7 @@ struct keel_edit {
   const keel::FileMap* source = nullptr;
   std::forward_list<keel_edit>* graphs = nullptr;
   keel::GradientFn gradient = nullptr;
-  std::string text{};                                     // the last result of dim_text or value_name
-  std::forward_list<std::shared_ptr<const void>> held{};  // data that value_type has given
+  std::string text{};  // the last result of dim_text or value_name
 };
 namespace keel {
 void FillEditMembers(keel_host* table);        // edit.cc

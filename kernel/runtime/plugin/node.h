@@ -34,12 +34,6 @@ struct keel_node {
     keel::DType dtype = keel::DType::kNone;
     std::vector<int64_t> dims;  // -1: unknown
     const void* data = nullptr;
-    std::shared_ptr<const void> holder = nullptr;  // keel::AlignedData
-
-    void Read(const keel::Constant& c) {
-      auto [at, held] = keel::DataOf(c);
-      data = at, holder = std::move(held);
-    }
   };
   std::vector<Side> in, out;
   keel::Attrs attrs;                           // complete; dims are numbers, or handles in a pass

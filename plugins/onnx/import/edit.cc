@@ -133,13 +133,14 @@ keel_value Edit::constant(const Data& d, const std::string& name) {
   t.ndim = static_cast<int32_t>(shape.size());
   t.dtype = {static_cast<uint8_t>(d.dtype & 0xff), static_cast<uint8_t>(d.dtype >> 8 & 0xff), 1};
   t.shape = shape.data();
+  const bool aligned = reinterpret_cast<uintptr_t>(d.bytes) % width_of(d.dtype) == 0;
   void (*release)(void*) = nullptr;
   void* arg = nullptr;
-  if (d.size >= kCopyBelow && d.in_source) {
+  if (aligned && d.size >= kCopyBelow && d.in_source) {
     arg = source_->retain(source_);
     if (!arg) throw std::bad_alloc();
     release = source_->release;
-  } else if (d.size >= kCopyBelow && d.mapping) {
+  } else if (aligned && d.size >= kCopyBelow && d.mapping) {
     arg = new std::shared_ptr<void>(d.mapping);
     release = drop_mapping;
   }
