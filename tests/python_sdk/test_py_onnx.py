@@ -98,7 +98,7 @@ def test_what_is_no_model_is_named(tmp_path):
     for source, kind, words in ((tmp_path / "no.onnx", keel.NotFoundError, "no.onnx"), (tmp_path / "text.onnx", keel.InvalidError, "text.onnx"),
                                 (b"", keel.InvalidError, "empty"), (b"\x08\x07garbage", keel.InvalidError, "damaged"),
                                 (unknown.SerializeToString()[:-20], keel.InvalidError, "damaged"),
-                                (unknown, keel.UnimplementedError, r"ImageDecoder: images \(1\)"), (unknown, keel.UnimplementedError, "Unheard"),
+                                (unknown, keel.UnimplementedError, r"ImageDecoder: images \(1, at 'z'\)"), (unknown, keel.UnimplementedError, "Unheard"),
                                 (3, TypeError, "int"), (None, TypeError, "NoneType")):
         with pytest.raises(kind, match=words):
             keel.from_onnx(source)
