@@ -35,7 +35,7 @@ void in_and_out(Flags& flags, Args& a) {
       .add("--fix", convert_flags.fixed, "the same as -i, for a parameter that becomes a constant: n=i64[]=4",
            "NAME=VALUE")
       .add("--report", convert_flags.report,
-           "print what the model consists of, and which devices can run it");
+           "print the ops and weights of the model, and the devices that run it");
 }
 
 void case_flags(Flags& flags, Args&) {
@@ -108,7 +108,7 @@ std::vector<std::string> write_model(const keel::Context& context, const Args& a
 void check_output(const Args& args) {
   const std::string& out = convert_flags.out_file;
   if (out.empty() && !convert_flags.report)
-    throw Fail(kUsage, "out is required", "name the file to write, or ask for --report");
+    throw Fail(kUsage, "out is required", "name the file to write, or pass --report");
   if (out == "-" && (args.json || convert_flags.report))
     throw Fail(kUsage,
                std::string(args.json ? "--json" : "--report") + " and the output - both write to stdout",

@@ -1,4 +1,5 @@
-// contents.h: what a model consists of, and which devices can run it: `keel inspect`, `keel convert
+// contents.h: prints the contents of a model and the devices that run it, for `keel inspect` and `keel
+// convert
 // --report`.
 #pragma once
 
