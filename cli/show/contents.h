@@ -1,6 +1,4 @@
-// contents.h: prints the contents of a model and the devices that run it, for `keel inspect` and `keel
-// convert
-// --report`.
+// contents.h: what `keel inspect` and `keel convert --report` print of a model.
 #pragma once
 
 #include "cli/args.h"
