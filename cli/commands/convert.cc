@@ -109,10 +109,10 @@ void check_output(const Args& args) {
   const std::string& out = convert_flags.out_file;
   if (out.empty() && !convert_flags.report)
     throw Fail(kUsage, "out is required", "name the file to write, or pass --report");
-  if (out == "-" && (args.json || convert_flags.report))
-    throw Fail(kUsage,
-               std::string(args.json ? "--json" : "--report") + " and the output - both write to stdout",
-               std::string("name a file, or omit ") + (args.json ? "--json" : "--report"));
+  const std::string printing = args.json ? "--json" : convert_flags.report ? "--report" : "";
+  if (out == "-" && !printing.empty())
+    throw Fail(kUsage, printing + " and the output - both write to stdout",
+               "name a file, or omit " + printing);
   if (!out.empty()) refuse_overwrite(args, out);
 }
 

@@ -1,6 +1,6 @@
 """Weights in an ONNX file begin at any byte: read by launches, packed by them, kept for sizes that only a run knows, folded, in the
 bodies of control operators, as results, and saved; NumPy is the oracle."""
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import onnx
@@ -32,7 +32,7 @@ def model(folder, shift, rows="n"):
     then = graph("then", [helper.make_node("MatMul", ["h", "v"], ["t"])], [], [value("t", TensorProto.FLOAT, [rows, 24])],
                  {"v": weights.pop("v")})
     other = graph("else", [helper.make_node("MatMul", ["h", "u"], ["e"])], [], [value("e", TensorProto.FLOAT, [rows, 24])],
-                  {"u": np.float32(0.5) * then.initializer[0].dims[0] * np.ones((40, 24), np.float32)})
+                  {"u": np.full((40, 24), 20, np.float32)})
     nodes = [helper.make_node("Gather", ["table", "ids"], ["rows"]), helper.make_node("MatMul", ["rows", "w"], ["h"]),
              helper.make_node("MatMul", ["table", "w"], ["all"]), helper.make_node("Transpose", ["all"], ["columns"], perm=[1, 0]),
              helper.make_node("MatMul", ["h", "columns"], ["logits"]),
@@ -54,7 +54,7 @@ def feeds(n, choice):
 def expected(ids, choice, k):
     x = draw()
     h = x["table"][ids].astype(np.float64) @ x["w"]
-    last = x["v"] if choice else 20 * np.ones((40, 24))
+    last = x["v"] if choice else np.full((40, 24), 20)
     return h @ (x["table"].astype(np.float64) @ x["w"]).T, h @ last, x["f"] + k, x["b"]
 
 
@@ -93,20 +93,13 @@ def test_answers(context, tmp_path, device, rows, shift):
 
 
 def test_plans_made_at_once(context, tmp_path):
-    module, failures = context.import_file(str(model(tmp_path, 1))), []
+    module = context.import_file(str(model(tmp_path, 1)))
 
-    def use():
-        try:
-            for n in (3, 5, 40):
-                check(module.session("cpu").prepare().run(*feeds(n, True)), expected(*feeds(n, True)))
-        except BaseException as e:
-            failures.append(e)
-    threads = [threading.Thread(target=use) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not failures
+    def use(_):
+        for n in (3, 5, 40):
+            check(module.session("cpu").prepare().run(*feeds(n, True)), expected(*feeds(n, True)))
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(use, range(4)))
 
 
 def test_the_file_may_go_away(context, tmp_path):
