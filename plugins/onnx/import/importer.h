@@ -35,6 +35,9 @@ std::string listed(const Names& names) {
   return all.empty() ? "none" : all;
 }
 
+// The words between the commas of an option; "": none.
+std::vector<Text> words_of(Text list);
+
 class Importer {
  public:
   // Options: "dim.NAME" = "4", "shape.INPUT" = "1,3,?,192": sizes that replace the model's; "length.INPUT" =

@@ -8,14 +8,8 @@
 namespace onnx_import {
 namespace {
 
-std::vector<Text> words_of(Text names) {
-  std::vector<Text> words;
-  for (size_t at = 0; at < names.size();) {
-    const size_t comma = std::min(names.find(',', at), names.size());
-    words.push_back(names.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return words;
+bool contains(const std::vector<Text>& names, Text name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 // The model's description of a value; null: there is none.
@@ -35,9 +29,7 @@ std::vector<Text> read_by(const Node& node) {
 
 bool is_made(const Graph& g, Text name) {
   const auto named = [&](const auto& x) { return x.name == name; };
-  const auto makes = [&](const Node& n) {
-    return std::find(n.outputs.begin(), n.outputs.end(), name) != n.outputs.end();
-  };
+  const auto makes = [&](const Node& n) { return contains(n.outputs, name); };
   return std::any_of(g.nodes.begin(), g.nodes.end(), makes) ||
          std::any_of(g.inputs.begin(), g.inputs.end(), named) ||
          std::any_of(g.initializers.begin(), g.initializers.end(), named);
@@ -51,9 +43,7 @@ struct Part {
 Part part_between(const Graph& g, const std::vector<Text>& first, const std::vector<Text>& last) {
   Part part = {{last.begin(), last.end()}, {}};
   for (auto node = g.nodes.rbegin(); node != g.nodes.rend(); ++node) {
-    const auto makes = [&](Text name) {
-      return part.needed.count(name) && std::find(first.begin(), first.end(), name) == first.end();
-    };
+    const auto makes = [&](Text name) { return part.needed.count(name) && !contains(first, name); };
     if (std::none_of(node->outputs.begin(), node->outputs.end(), makes)) continue;
     const std::vector<Text> names = read_by(*node);
     part.needed.insert(names.begin(), names.end());
@@ -92,9 +82,7 @@ void Importer::cut_model(Text names) {
              cat("cut: the model has no type of '", name, "'; onnx.shape_inference.infer_shapes adds types"));
     inputs.push_back(*info);
   }
-  const auto is_first = [&](const auto& x) {
-    return std::find(first.begin(), first.end(), x.name) != first.end();
-  };
+  const auto is_first = [&](const auto& x) { return contains(first, x.name); };
   std::copy_if(g.inputs.begin(), g.inputs.end(), std::back_inserter(inputs),
                [&](const ValueInfo& x) { return part.needed.count(x.name) && !is_first(x); });
   for (Text name : last) {

@@ -51,6 +51,16 @@ std::set<std::string> Importer::fed_names() {
   return names;
 }
 
+std::vector<Text> words_of(Text list) {
+  std::vector<Text> words;
+  for (size_t at = 0; at <= list.size() && !list.empty();) {
+    const size_t comma = std::min(list.find(',', at), list.size());
+    words.push_back(list.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return words;
+}
+
 void Importer::fix_shape(Text input, Text sizes) {
   for (const ListInput& list : lists_)
     if (list.name == input && list.is_sequence) {
@@ -61,12 +71,7 @@ void Importer::fix_shape(Text input, Text sizes) {
   ValueInfo* info = fed_input(input);
   if (!info)
     refuse(KEEL_NOT_FOUND, cat("the model has no input '", input, "'; it has ", listed(fed_names())));
-  std::vector<Text> words;
-  for (size_t at = 0; at <= sizes.size() && !sizes.empty();) {  // "": no dims
-    const size_t comma = std::min(sizes.find(',', at), sizes.size());
-    words.push_back(sizes.substr(at, comma - at));
-    at = comma + 1;
-  }
+  const std::vector<Text> words = words_of(sizes);
   if (!info->has_shape) {  // the model does not even specify the rank
     info->has_shape = true;
     info->dims.resize(words.size());
