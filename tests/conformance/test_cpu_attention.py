@@ -21,20 +21,20 @@ def wanted(q, k, v, mask, causal):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["plain", "causal", "mask", "row of a mask"])
+@pytest.mark.parametrize("kind", ["plain", "causal", "mask", "causal mask", "row of a mask"])
 @pytest.mark.parametrize("dims", SIZES, ids=str)
 def test_attention(dims, kind, dtype):
     lead, rows, kept, depth, columns = dims
     rng = np.random.default_rng(rows + kept)
     q, k, v = (rng.standard_normal((*lead, *each)).astype(dtype) for each in ((rows, depth), (kept, depth), (kept, columns)))
-    mask = {"mask": (*lead, rows, kept), "row of a mask": (1, kept)}.get(kind)
+    mask = {"mask": (*lead, rows, kept), "causal mask": (*lead, rows, kept), "row of a mask": (1, kept)}.get(kind)
     inputs = [q, k, v] + ([rng.standard_normal(mask).astype(dtype)] if mask else [])
     made = []
     for threads in (1, 2, 5):
         context = keel_abi.Context(threads=threads)
-        plan = as_nodes(context, lambda g, *xs: g.node("attention", *xs, causal=kind == "causal"), inputs, [], device="cpu")
+        plan = as_nodes(context, lambda g, *xs: g.node("attention", *xs, causal="causal" in kind), inputs, [], device="cpu")
         made.append(np.array(plan.run(*inputs)[0]))
-    exact = wanted(*(x.astype(np.float64) for x in inputs[:3]), inputs[3].astype(np.float64) if mask else None, kind == "causal")
+    exact = wanted(*(x.astype(np.float64) for x in inputs[:3]), inputs[3].astype(np.float64) if mask else None, "causal" in kind)
     np.testing.assert_allclose(made[0], exact, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=2e-6 if dtype == np.float32 else 1e-14)
     assert made[0].tobytes() == made[1].tobytes() == made[2].tobytes()
 

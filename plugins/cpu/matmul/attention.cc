@@ -35,7 +35,7 @@ void ReadMask(const Node& node, Attention* w) {
 template <class T>
 void FindHidden(const Node& node, Attention* w) {
   const keel_tensor mask = node.In(3);
-  HiddenColumns hidden(w->l, w->s, Attention::kRowsOfHidden, w->multiply->panel);
+  HiddenColumns hidden(w->l, w->s, Attention::kRows, w->multiply->panel);
   int64_t last = -1;
   for (int64_t start : w->mask_start)
     if (start != std::exchange(last, start))

@@ -63,21 +63,25 @@ void Pack(const keel_call* call, const Attention& w, int64_t from, int64_t to) {
 class Later {
  public:
   Later(const keel_call* call, const Attention& w, int64_t head) : call_(call), w_(w), head_(head) {}
-  // The next d of them, since shorter sums fetch as many.
-  Next Take() {
+  // For the product of `rows` rows of q with a panel: its blocks fetch a line each of as many rows as the
+  // sums are long.
+  Next Take(int64_t rows) {
     const HeadRows* const all[] = {&w_.k.parts[0], &w_.v.parts[0], &w_.q};
-    if (operand_ == std::size(all)) return {};
-    const HeadRows& rows = *all[operand_];
-    const int64_t size = w_.multiply->size, step = rows.row * size;
-    const Next next = {w_.Of(call_, rows, head_) + row_ * step, rows.columns * size, w_.d, step};
-    if ((row_ += w_.d) >= rows.rows) row_ = 0, operand_++;
+    const int64_t most = rows / w_.multiply->block * kLine;
+    if (operand_ == std::size(all) || most == 0) return {};
+    const HeadRows& of = *all[operand_];
+    const int64_t size = w_.multiply->size, step = of.row * size, bytes = of.columns * size - byte_;
+    const Next next = {w_.Of(call_, of, head_) + row_ * step + byte_, std::min(bytes, most), w_.d, step};
+    byte_ += most;
+    if (byte_ >= of.columns * size) byte_ = 0, row_ += w_.d;
+    if (row_ >= of.rows) row_ = 0, operand_++;
     return next;
   }
 
  private:
   const keel_call* call_;
   const Attention& w_;
-  int64_t head_, row_ = 0;
+  int64_t head_, row_ = 0, byte_ = 0;
   size_t operand_ = 0;
 };
 
@@ -125,7 +129,7 @@ void Scores(const keel_call* call, const Attention& w, int64_t head, const Matri
   const char* panels = w.PackedHead(call, head);
   for (int64_t p = 0; p < w.multiply->Panels(seen) && !Cancelled(call); p++)
     w.multiply->multiply(
-        q, {panels + p * w.PanelBytes(w.d), w.multiply->panel, later == nullptr ? Next{} : later->Take()},
+        q, {panels + p * w.PanelBytes(w.d), w.multiply->panel, later == nullptr ? Next{} : later->Take(rows)},
         rows, row, w.d, p, false, scores);
 }
 
@@ -188,17 +192,11 @@ void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t f
   const int64_t row = w.causal ? w.s : seen;  // the distance of rows of scores
   const Matrix q = {w.Of(call, w.q, head) + first * w.q.row * size, w.q.row, 1};
   Scores(call, w, head, q, rows, seen, row, scores, later);
-  // Rows with the same count of visible columns together.
-  const int64_t together = w.causal ? 1 : rows;
-  for (int64_t r = 0; r < rows && !Cancelled(call); r += together) {
-    const int64_t n = w.causal ? std::min(seen, first + r + 1) : seen;
-    const char* mask = nullptr;
-    if (w.mask >= 0)
-      mask = In<char>(call, w.mask) +
-             (w.mask_start[static_cast<size_t>(head)] + (first + r) * w.mask_row) * size;
-    w.norm->masked_softmax(scores + r * row * size, together, n, seen, w.scale, mask, w.mask_row,
-                           w.mask_column, call->env->cancelled);
-  }
+  const char* mask = nullptr;
+  if (w.mask >= 0)
+    mask = In<char>(call, w.mask) + (w.mask_start[static_cast<size_t>(head)] + first * w.mask_row) * size;
+  const ScoreRows visible = {rows, w.causal ? std::min(seen, first + 1) : seen, w.causal, seen, row};
+  w.norm->masked_softmax(scores, visible, w.scale, mask, w.mask_row, w.mask_column, call->env->cancelled);
   if (w.zero_nan && seen > 0)
     for (int64_t r = 0; r < rows; r++) ZeroNan(scores + r * row * size, seen, size);
   Mix(call, w, head, scores, rows, seen, row, Out<char>(call, 0) + (w.y.At(head) + first * w.y.row) * size);

@@ -44,6 +44,7 @@ struct MatmulOp {
   uint8_t packed_size;  // bytes per element of a panel
   bool as_is;           // packing does not convert, so full panels can be read from b directly
   int64_t panel;        // columns
+  int64_t block;        // rows whose sums with a panel's columns are in registers
   int64_t group;        // rows of a panel are padded to a multiple
   int64_t part;         // sums of more products are added in parts of so many, or kWholeSum
   int64_t long_sum;     // see Next; kWholeSum: none is

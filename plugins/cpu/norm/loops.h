@@ -1,6 +1,7 @@
 // loops.h: row functions of the normalisations (softmax, layer_norm ...), as tables of function pointers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "abi/keel_plugin.h"
@@ -9,6 +10,16 @@ namespace keel_cpu {
 
 // The run's cancellation flag, checked between pieces of a row: nonzero means that the rest may be skipped.
 using StopFlagOf = const volatile int32_t*;
+
+// Rows of scores, `apart` elements from one to the next. The first one's softmax is of n elements, and of
+// `more` further ones for each row after it, at most `room`; the others up to `room` become 0.
+struct ScoreRows {
+  int64_t rows, n, more, room, apart;
+  int64_t Count(int64_t r) const { return std::min(n + r * more, room); }
+  ScoreRows From(int64_t r, int64_t most) const {  // up to `most` of them
+    return {std::min(most, rows - r), Count(r), more, room, apart};
+  }
+};
 
 struct NormOp {
   keel_dt dtype;
@@ -21,11 +32,10 @@ struct NormOp {
                           StopFlagOf stop);
   void (*log_softmax_columns)(const void* x, int64_t n, int64_t stride, int64_t columns, void* y,
                               StopFlagOf stop);
-  // x = softmax(x * scale + mask) in place, of the first n of the `room` elements of each row; the others
-  // become 0. mask: null or for each row, `mask_row` elements apart, n elements, a single one if mask_step is
-  // 0.
-  void (*masked_softmax)(void* x, int64_t rows, int64_t n, int64_t room, double scale, const void* mask,
-                         int64_t mask_row, int64_t mask_step, StopFlagOf stop);
+  // x = softmax(x * scale + mask) in place. mask: null or for each row, `mask_row` elements apart, as many
+  // elements, a single one if mask_step is 0.
+  void (*masked_softmax)(void* x, const ScoreRows& of, double scale, const void* mask, int64_t mask_row,
+                         int64_t mask_step, StopFlagOf stop);
   // The largest magnitude of rows of n elements, `step` apart: infinity or NaN if one of them is. Null for
   // 16-bit floats.
   double (*magnitude)(const void* x, int64_t rows, int64_t n, int64_t step);
