@@ -37,6 +37,16 @@ struct Walk {
       }
     }
   }
+  // Calls f(offsets, n) for them, n at a time, which differ in the last of the outer dims only.
+  template <class F>
+  void Runs(int64_t begin, int64_t end, F&& f) const {
+    const int64_t each = rank > 1 ? dims[rank - 2] : 1;
+    while (begin < end) {
+      const int64_t n = std::min(each - begin % each, end - begin);
+      Rows(begin, begin + 1, [&](int64_t, const int64_t* at) { f(at, n); });
+      begin += n;
+    }
+  }
 };
 
 // Appends a dim, merged with the previous one if every operand allows it.

@@ -7,6 +7,7 @@
 #include "plugins/cpu/elementwise/broadcast.h"
 #include "plugins/cpu/parallel/fetch.h"
 #include "plugins/cpu/parallel/parallel.h"
+#include "plugins/cpu/shape/copy_loops.h"
 #include "plugins/cpu/shape/fill_loops.h"
 #include "plugins/cpu/shape/index.h"
 #include "plugins/cpu/shape/transpose.h"
@@ -41,8 +42,7 @@ void CopyEvery(const T* x, int64_t step, T* y, int64_t n) {
 template <class T>
 void CopyRow(const T* x, int64_t sx, T* y, int64_t sy, int64_t n) {
   if (sx == 1 && sy == 1) {
-    // Rows of so many elements, such as heads of attention, take as long as a call of memmove.
-    WithUsual<64, 128>(n, [&](auto count) { std::copy(x, x + count, y); });
+    std::copy(x, x + n, y);
   } else if (sx == 0 && sy == 1) {
     FillRow(y, n, *x);
   } else if (sy == 1) {
@@ -102,15 +102,21 @@ void CopyMatrices(const keel_call* call, const Walk<2>& w, int d, const T* x, T*
     if (streams) StreamFence();
   });
 }
-// Bytes of a row to fetch, kRowsAhead rows before it is copied: 0, or all.
-constexpr int64_t kRowsAhead = 6;
+// Rows of adjacent elements.
 template <class T>
-int64_t FetchedOfRow(const Walk<2>& w) {
-  if (w.rank < 2 || w.InnerStep(0) != 1) return 0;
-  const int64_t bytes = w.Inner() * int64_t{sizeof(T)};
+void CopyRows(const keel_call* call, const Walk<2>& w, const T* x, T* y) {
+  constexpr int64_t kRowsAhead = 6, kSize = sizeof(T);
+  const int64_t bytes = w.Inner() * kSize, from = w.steps[0][w.rank - 2] * kSize;
   const bool few = w.dims[w.rank - 2] < 4 * kRowsAhead;
   const bool far = w.Rows() * bytes > (few ? kFetchedByCopiesOfFew : kFetchedByCopies);
-  return far && w.steps[0][w.rank - 2] > w.Inner() && bytes <= 32 * kLine ? bytes : 0;
+  const bool fetches = far && from > bytes && bytes <= 32 * kLine;
+  const int64_t to = w.steps[1][w.rank - 2] * kSize, ahead = fetches ? kRowsAhead * from : 0;
+  ParallelFor(call, w.Rows(), w.Inner() + 2, [&](int64_t begin, int64_t end) {
+    w.Runs(begin, end, [&](const int64_t* at, int64_t n) {
+      FindCopyRows()({reinterpret_cast<const char*>(x + at[0]), from},
+                     {reinterpret_cast<char*>(y + at[1]), to}, bytes, n, ahead);
+    });
+  });
 }
 template <class T>
 void Copy(const keel_call* call, const Walk<2>& w, const T* x, T* y) {
@@ -126,12 +132,9 @@ void Copy(const keel_call* call, const Walk<2>& w, const T* x, T* y) {
     });
     return;
   }
-  const int64_t fetched = FetchedOfRow<T>(w), ahead = fetched == 0 ? 0 : kRowsAhead * w.steps[0][w.rank - 2];
+  if (w.rank > 1 && sx == 1 && sy == 1) return CopyRows(call, w, x, y);
   ParallelFor(call, w.Rows(), n + 2, [&](int64_t begin, int64_t end) {
-    w.Rows(begin, end, [&](int64_t, const int64_t* at) {
-      FetchLines(x + at[0] + ahead, fetched);
-      CopyRow(x + at[0], sx, y + at[1], sy, n);
-    });
+    w.Rows(begin, end, [&](int64_t, const int64_t* at) { CopyRow(x + at[0], sx, y + at[1], sy, n); });
   });
 }
 

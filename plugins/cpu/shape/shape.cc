@@ -4,6 +4,7 @@
 
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/parallel/parallel.h"
+#include "plugins/cpu/shape/copy_loops.h"
 
 namespace keel_cpu {
 namespace {
@@ -114,6 +115,7 @@ struct Block {
   char* data;
   int64_t bytes;
 };
+constexpr int64_t kTogether = 1 << 13;  // bytes
 template <bool kSplit>
 keel_rc RunBlocks(const keel_call* call) {
   const int64_t axis = State<int64_t>(call);
@@ -131,21 +133,30 @@ keel_rc RunBlocks(const keel_call* call) {
       at += b.bytes;
     }
   };
-  const auto copy = [=](const Block& b, char* at, int64_t o, int64_t begin, int64_t end) {
+  // Rows [o, o + rows) of a block, or bytes [begin, end) of them.
+  const auto copy = [=, loop = FindCopyRows()](const Block& b, char* at, int64_t o, int64_t rows,
+                                               int64_t begin, int64_t end) {
     char *mine = b.data + o * b.bytes + begin, *its = at + o * row + begin;
-    std::memcpy(kSplit ? mine : its, kSplit ? its : mine, static_cast<size_t>(end - begin));
+    if (rows == 1)
+      std::memcpy(kSplit ? mine : its, kSplit ? its : mine, static_cast<size_t>(end - begin));
+    else if (kSplit)
+      loop({its, row}, {mine, b.bytes}, end - begin, rows, 0);
+    else
+      loop({mine, b.bytes}, {its, row}, end - begin, rows, 0);
   };
-  constexpr int64_t kWorth = 256;  // bytes of a block; shorter ones are copied part by part
-  if (outer > 1 && row <= kPiece && row >= kWorth * parts)  // memory is traversed in order
-    ParallelFor(call, outer, row / 4 + 2, [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; o++)
-        each([&](const Block& b, char* at) { copy(b, at, o, 0, b.bytes); });
-    });
-  else
+  if (outer == 1 || row > kPiece) {
     each([&](const Block& b, char* at) {
       ParallelPieces(call, outer, b.bytes, 1,
-                     [&](int64_t o, int64_t begin, int64_t end) { copy(b, at, o, begin, end); });
+                     [&](int64_t o, int64_t begin, int64_t end) { copy(b, at, o, 1, begin, end); });
     });
+    return Done(call);
+  }
+  // Some rows of all parts at a time, so that memory is traversed in order.
+  const int64_t some = std::max<int64_t>(kTogether / std::max<int64_t>(row, 1), 1);
+  ParallelFor(call, outer, row / 4 + 2, [&](int64_t begin, int64_t end) {
+    for (int64_t o = begin; o < end; o += some)
+      each([&](const Block& b, char* at) { copy(b, at, o, std::min(some, end - o), 0, b.bytes); });
+  });
   return Done(call);
 }
 template <bool kSplit>
