@@ -17,6 +17,7 @@
 #include "data.hpp"      // IWYU pragma: export
 #include "dim.hpp"       // IWYU pragma: export
 #include "dtype.hpp"     // IWYU pragma: export
+#include "effect.hpp"    // IWYU pragma: export
 #include "einsum.hpp"    // IWYU pragma: export
 #include "entry.hpp"     // IWYU pragma: export
 #include "error.hpp"     // IWYU pragma: export
