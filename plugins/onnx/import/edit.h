@@ -76,6 +76,7 @@ class Edit {
   // for all values of symbols
   bool at_least(keel_dim a, int64_t n) { return compare(a, n - 1) == KEEL_GREATER; }
   keel_dim symbol(const std::string& name);
+  std::string text(keel_dim d) const;  // for messages: "3", "2*n"
 
   // Nodes. `name` is empty for helpers.
   Ids ops(const char* op, const Ids& in, const Attrs& attrs, uint32_t n_out, const std::string& name = "");
@@ -112,6 +113,8 @@ class Edit {
   const Data* data(Value& v);    // null: not stored
   Dims dims(Value& v);
   keel_dt dtype(Value& v);
+  std::string type(Value& v) { return type_text(dtype(v), dims(v)); }
+  std::string type_text(keel_dt dtype, const Dims& dims) const;  // for messages: "f32[2, n]"
   const keel_source& source() const { return *source_; }
 
  private:
