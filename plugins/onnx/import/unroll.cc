@@ -152,10 +152,6 @@ void Importer::unroll(Call& call, const Scope& scope, const std::string& why) {
   set_stacked(call, g, carried, stacks);
 }
 
-void Importer::unroll_growing(Call& call, const Scope& scope) {
-  unroll(call, scope, "strings that it carries grow in its body");
-}
-
 // ---- SequenceMap
 
 namespace {
