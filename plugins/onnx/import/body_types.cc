@@ -1,5 +1,6 @@
-// body_types.cc: the types of what branches return and of what loops carry, scan and stack. Keel's control
-// ops want them equal, too; these checks come first because their messages name the model's nodes and values.
+// body_types.cc: types of the results of branches, and of the values that loops carry, scan and stack. Keel's
+// control ops check types, too; these checks come first because their messages name the model's nodes and
+// values.
 #include <algorithm>
 
 #include "plugins/onnx/import/forms.h"

@@ -60,8 +60,8 @@ struct Range {
   int64_t low, high;
 };
 
-// What an entry of int32_data or uint64_data may be: a number of the dtype, the bits of a float as an
-// unsigned number, or a byte of packed integers, which writers have signed or not.
+// The valid entries of int32_data or uint64_data: numbers of the dtype, the bits of a float as an unsigned
+// number, or bytes of packed integers, which writers have signed or not.
 Range entries_of(keel_dt dtype) {
   const uint64_t bits = 8 * width_of(dtype);
   if (bits == 64) return {INT64_MIN, INT64_MAX};
@@ -81,7 +81,7 @@ void check_entries(const std::vector<int64_t>& list, const Tensor& t, bool is_ui
   }
 }
 
-// Integers and what is stored as such: the low bytes of each, as the machine is little-endian.
+// Of each entry the low bytes, as the machine is little-endian.
 void decode_integers(const Tensor& t, uint32_t field, std::vector<int64_t>& list, Data& d) {
   if (field == kInt32Data)  // a protobuf int32 has 32 bits, however many are written
     for (int64_t& n : list) n = static_cast<int32_t>(n);
