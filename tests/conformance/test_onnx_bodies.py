@@ -70,6 +70,23 @@ def test_loops_are_refused(context, name):
     assert_refused(context, proto, [X, ONE], code, ["node 'final' (Loop): ", *words])
 
 
+STACKS = """agraph (float[2] x) => (float[k] last, float[n, m] all) {
+  n = Constant <value_int = 2> ()
+  last, all = Loop <body = round (int64 i, bool on, float[k] h) => (bool on_, float[m] h_, float[k] seen) {
+    on_ = Identity (on) h_ = Concat <axis = 0> (h, h) seen = Identity (h)
+  }> (n, , x)
+}"""
+MORE = STACKS.replace("last, all =", "last, all, more =")
+STRAY = STACKS.replace("Identity (h)", "Add (h, lost)")
+
+
+@pytest.mark.parametrize("text, words", [(STACKS, "'seen' that its body stacks is f32[2] in iteration 0 and f32[4] in iteration 1; expected one type"),
+                                         (MORE, "node 'last' (Loop): it has 3 results, but its body makes 2"),
+                                         (STRAY, "node 'seen' (Add) reads 'lost', which no earlier node produces")])
+def test_results_of_bodies_are_refused(context, text, words):
+    assert_refused(context, model(text), [X], "INVALID", [words])
+
+
 def choice(yes, no, condition="p", outputs="y"):
     return model("""agraph (float[2] x, float[n] fed) => (float[k] y) {
   many = Cast <to = 7> (fed)

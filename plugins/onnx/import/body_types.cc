@@ -76,6 +76,11 @@ std::string Importer::differing(Call& call, const Graph& yes, Body& a, const Gra
 
 // ---- loops
 
+void expect_results(const Call& call, size_t made) {
+  if (call.node.outputs.size() > made)
+    call.invalid(cat("it has ", call.node.outputs.size(), " results, but its body makes ", made));
+}
+
 // Bodies that run in a loop carry and return tensors alone.
 void Importer::expect_tensors(Call& call, const Body& body) {
   for (size_t k = 0; k < body.results.size(); k++)
@@ -125,6 +130,20 @@ void Importer::expect_stackable(Call& call, const Graph& g, Body& body, size_t f
     if (body.edit.dims(v).size() >= KEEL_MAX_RANK)
       call.unsupported(
           cat(what, ", so that it has ", KEEL_MAX_RANK + 1, " dims; Keel has at most ", KEEL_MAX_RANK));
+  }
+}
+
+// In unrolled loops, where bodies may differ in what they return.
+void expect_alike(Call& call, Text name, const std::vector<ValueP>& parts) {
+  for (size_t k = 1; k < parts.size(); k++) {
+    Value &one = *parts[0], &other = *parts[k];
+    const Dims a = call.e.dims(one), b = call.e.dims(other);
+    const bool fits = std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                                 [&](keel_dim x, keel_dim y) { return call.e.may_be(x, y); });
+    if (fits && !one.table == !other.table && call.e.dtype(one) == call.e.dtype(other)) continue;
+    call.invalid(cat("the result '", name, "' that its body stacks is ", shown(call.e, one),
+                     " in iteration 0 and ", shown(call.e, other), " in iteration ", k,
+                     "; expected one type"));
   }
 }
 

@@ -159,6 +159,7 @@ void Importer::convert_loop(Call& call, const Scope& scope) {
     call.invalid(
         cat("its body has ", g.inputs.size(), " inputs and ", g.outputs.size(), " outputs for ", call.n_in(),
             " operands; expected as many inputs, and outputs for the condition and each carried value"));
+  expect_results(call, g.outputs.size() - 1);
   const bool counted = call.has(0), conditional = call.has(1);
   if (counted) expect_count(call, 0);
   if (conditional) expect_flag(call, 1);
@@ -299,6 +300,7 @@ void Importer::convert_scan(Call& call, const Scope& scope) {
       g.outputs.size() + static_cast<size_t>(n_scanned) < call.n_in())
     call.invalid(cat("num_scan_inputs is ", n_scanned, " and its body has ", g.inputs.size(), " inputs and ",
                      g.outputs.size(), " outputs for ", call.n_in(), " operands"));
+  expect_results(call, g.outputs.size());
   const auto m = static_cast<size_t>(n_scanned), carry = call.n_in() - m, stacked = g.outputs.size() - carry;
   const Ints axes = entries(call, "scan_input_axes", m), ways = entries(call, "scan_input_directions", m),
              out_axes = entries(call, "scan_output_axes", stacked),

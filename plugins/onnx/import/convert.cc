@@ -71,9 +71,11 @@ std::vector<ValueP> Importer::operands(const Node& node, const Scope& scope) con
   for (Text name : node.inputs) {
     const ValueP* value = name.empty() ? nullptr : scope.find(name);
     list.push_back(value ? *value : nullptr);
-    if (!name.empty() && !value)
-      refuse(KEEL_INVALID, cat("node '", node.name, "' (", node.op, ") reads '", name,
-                               "', which no earlier node produces"));
+    if (!name.empty() && !value) {
+      const Text shown = node.name.empty() ? node.outputs.at(0) : node.name;
+      refuse(KEEL_INVALID,
+             cat("node '", shown, "' (", node.op, ") reads '", name, "', which no earlier node produces"));
+    }
   }
   return list;
 }

@@ -230,5 +230,9 @@ bool known_bool(Edit& e, Value& v, bool* value);  // false: not known
 // Refuse an operand that is not one bool or not one integer.
 void expect_flag(Call& call, size_t i);
 void expect_count(Call& call, size_t i);
+// Refuses a loop with more results than these, which its body makes.
+void expect_results(const Call& call, size_t made);
+// Refuses stacked entries, of the body's result with this name, that have several types.
+void expect_alike(Call& call, Text name, const std::vector<ValueP>& parts);
 
 }  // namespace onnx_import

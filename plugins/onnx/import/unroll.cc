@@ -109,6 +109,7 @@ void set_stacked(Call& call, const Graph& g, size_t carried, const std::vector<s
     }
     ValueP all = std::make_shared<Value>();
     all->missing = missing;
+    if (!missing) expect_alike(call, declared.name, stacks[k]);
     if (!missing) all = stacks[k].empty() ? nothing_stacked(call, declared) : stacked(call, stacks[k], 0);
     call.set(carried + k, std::move(all));
   }
