@@ -120,6 +120,24 @@ def test_the_lowest_integer_in_constants(context, op):
     assert_similar([np.array([-2**63, 2**62, 5], L)], got, 0, 0)
 
 
+LOW = np.array([[-2**63, 5], [3, -2**62 - 7]], L)
+MOVED = [("Size", [], {}, L(4)), ("Shape", [], {}, L([2, 2])), ("Reshape", [[4]], {}, LOW.reshape(4)), ("Transpose", [], {}, LOW.T),
+         ("Unsqueeze", [[0]], {}, LOW[None]), ("Squeeze", [], {}, LOW), ("Gather", [[1]], {}, LOW[1:]), ("Gather", [0], {"axis": 1}, LOW[:, 0]),
+         ("Slice", [[1], [-2**63], [0], [-1]], {}, LOW[::-1]), ("Concat", [LOW], {"axis": 1}, np.concatenate([LOW, LOW], 1)),
+         ("Expand", [[3, 2, 2]], {}, np.stack([LOW] * 3)), ("Split", [[2]], {}, LOW), ("Identity", [], {}, LOW)]
+
+
+@pytest.mark.parametrize("op, more, attributes, want", MOVED, ids=[f"{k} {row[0]}" for k, row in enumerate(MOVED)])
+def test_constants_with_the_lowest_integer_are_moved(context, op, more, attributes, want):
+    names = ["x", *(f"m{k}" for k in range(len(more)))]
+    graph = helper.make_graph([helper.make_node(op, names, ["y"], **attributes), helper.make_node("Identity", ["y"], ["z"])], "g", [],
+                              [helper.make_empty_tensor_value_info("z")], [numpy_helper.from_array(np.array(v, L), n) for n, v in zip(names, [LOW, *more])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    got = run_model(context, "reference", model, [])
+    assert_similar([np.asarray(want)], got, 0, 0)
+    assert_similar(onnxruntime_run(model, []), got, 0, 0)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_constants_with_names_that_keel_gives_to_others(context, device):
     """Weights without a name of their own are c0, c1 ... in a Keel module."""

@@ -5,6 +5,7 @@
 // a node reads them as data, through id(Value&). Edit wraps the host's functions: it throws on failure and
 // computes with dims.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,6 +26,9 @@ struct Sizes {
   Ints shape;  // of the array; empty: a scalar
   Dims v;      // elements in row-major order
 };
+
+// Whether an element is below the numbers that sizes have, which end there.
+inline bool clipped(const Sizes& s) { return std::find(s.v.begin(), s.v.end(), KEEL_DIM_HANDLES) != s.v.end(); }
 
 struct List;
 

@@ -111,6 +111,7 @@ class Importer {
   void convert(const std::vector<Node>& nodes, Scope& scope);
   void convert(const Node& node, Scope& scope);
   bool convert_rule(Call& call);
+  static void add_data(Call& call, const Rule& rule);
   void convert_control(const Control& control, Call& call, const Scope& scope);
   void spend(int64_t nodes);  // of the limit
   bool check_needs(Call& call, const Rule& rule);
