@@ -164,8 +164,8 @@ void Importer::pass_needs(Call& call) {
     if (out) out->needs = needs;
 }
 
-// Folded results with clipped numbers are right as bounds, which are clamped anyway, but not as data: these come
-// from nodes.
+// Folded results with clipped numbers are right as bounds, which are clamped anyway, but not as data: these
+// come from nodes.
 void Importer::add_data(Call& call, const Rule& rule) {
   const auto is_clipped = [](const ValueP& v) { return v && v->sizes && clipped(*v->sizes); };
   if (std::none_of(call.out.begin(), call.out.end(), is_clipped)) return;

@@ -28,7 +28,9 @@ struct Sizes {
 };
 
 // Whether an element is below the numbers that sizes have, which end there.
-inline bool clipped(const Sizes& s) { return std::find(s.v.begin(), s.v.end(), KEEL_DIM_HANDLES) != s.v.end(); }
+inline bool clipped(const Sizes& s) {
+  return std::find(s.v.begin(), s.v.end(), KEEL_DIM_HANDLES) != s.v.end();
+}
 
 struct List;
 

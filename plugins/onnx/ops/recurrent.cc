@@ -4,12 +4,12 @@
 // one would be columns, which each step would copy. A step adds the biases: for all steps at once they would
 // be read from and written to a cache that is far, and a step's gates are one loop anyway. A sequence shorter
 // than the operand keeps its state and gives zeros in the remaining steps; in the reverse direction these
-// come first. A length that the sequence does not have is an error, as in ONNX Runtime. DynamicQuantizeLSTM
-// of ONNX Runtime has 8-bit W and R, not transposed, and quantises inputs and states by their ranges in the
-// run.
+// come first. DynamicQuantizeLSTM of ONNX Runtime has 8-bit W and R, not transposed, and quantises inputs and
+// states by their ranges in the run.
 #include <optional>
 
 #include "plugins/onnx/ops/activations.h"
+#include "plugins/onnx/ops/lengths.h"
 #include "plugins/onnx/ops/loop.h"
 #include "plugins/onnx/ops/quantize.h"
 
@@ -227,39 +227,6 @@ void check_operands(Call& c) {
       c.invalid(cat("operand ", i, " has ", c.rank(i), " dims; expected [directions, gates, ...]"));
 }
 
-// The lengths in sequence_lens, up to symbols; null: a run has them.
-std::optional<Dims> known_lengths(Call& c) {
-  if (const Sizes* sizes = c.known(4)) return sizes->v;
-  const Data* d = c.e.data(c.value(4));
-  if (!d) return std::nullopt;
-  Dims list(static_cast<size_t>(d->count()));
-  for (size_t i = 0; i < list.size(); i++) integer_at(*d, static_cast<int64_t>(i), &list[i]);
-  return list;
-}
-
-// Lengths are from 0 to the number of steps. Others are an error: of the import if it knows both, otherwise
-// of the run, where they are indices that do not exist.
-Term checked_lengths(Call& c, keel_dim steps, keel_dim batch) {
-  const std::string what = cat("sequence_lens ('", c.value(4).name, "')"),
-                    expected = cat("expected lengths from 0 to ", c.e.text(steps), ", the sequence's");
-  const Dims dims = c.dims(4);
-  if (c.dtype(4) != KEEL_I32 || dims.size() != 1 || !c.e.may_be(dims[0], batch))
-    c.invalid(cat(what, " is ", c.e.type(c.value(4)), "; expected i32[", c.e.text(batch), "]"));
-  const std::optional<Dims> known = known_lengths(c);
-  bool sure = known.has_value();
-  for (size_t i = 0; known && i < known->size(); i++) {
-    const keel_dim length = (*known)[i];
-    const int32_t order = c.e.compare(length, steps);
-    if (order == KEEL_GREATER || c.e.compare(length, 0) == KEEL_LESS)
-      c.invalid(cat(what, " has ", c.e.text(length), " at index ", i, "; ", expected));
-    sure = sure && order != KEEL_UNCERTAIN && c.e.at_least(length, 0);
-  }
-  const Term lengths = Term(c, 4).to(KEEL_I64);
-  if (sure) return lengths;
-  const Term all = counting_term(c.e, c.e.add(steps, 1), KEEL_I64);
-  return {c.e, c.e.op("gather", {all.v, lengths.v}, Attrs().i("axis", 0), cat(c.title(), ": ", what))};
-}
-
 void run(Call& c, Cell cell) {
   check_operands(c);
   const std::string way = c.s("direction", "forward");
@@ -278,7 +245,7 @@ void run(Call& c, Cell cell) {
   const bool batch_first = c.i("layout", 0) != 0;
   const Term x(c, 0);
   Sequence s = {batch_first ? x.transpose({1, 0, 2}) : x, c.dims(2)[cell.quantised ? 1 : 2], batch_first, {}};
-  if (c.has(4)) s.lengths = checked_lengths(c, s.x.dim(0), s.x.dim(1));
+  if (c.has(4)) s.lengths = checked_lengths(c, 4, KEEL_I32, s.x.dim(1), s.x.dim(0));
   std::vector<Terms> by_result(cell.states + 1);
   for (int64_t d = 0; d < directions; d++) {
     const auto per = static_cast<ptrdiff_t>(cell.defaults.size());
