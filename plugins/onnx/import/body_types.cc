@@ -133,7 +133,7 @@ void Importer::expect_stackable(Call& call, const Graph& g, Body& body, size_t f
   }
 }
 
-// In unrolled loops, where bodies may differ in what they return.
+// Of unrolled loops, whose iterations may return other types.
 void expect_alike(Call& call, Text name, const std::vector<ValueP>& parts) {
   for (size_t k = 1; k < parts.size(); k++) {
     Value &one = *parts[0], &other = *parts[k];
