@@ -20,7 +20,7 @@ struct Args {
   // of some subcommands; declared in flags.h
   std::string file, device, entry, output;
   std::vector<std::string> inputs, dims, shapes, lengths, place;
-  std::string cut;
+  std::optional<std::string> cut;
   bool cast_inputs = false, exact_inputs = false;
   std::string fallback;
   std::string isa;    // class of processor of the device cpu

@@ -31,6 +31,17 @@ constexpr Row kTable[] = {
     {KEEL_UNAVAILABLE, kDevice, kDevice, kDevice},
 };
 
+// Messages quote names of files and models, whose control bytes would steer the terminal.
+std::string visible(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += (byte < ' ' && c != '\n' && c != '\t') || byte == 0x7f ? fmt::format("\\x{:02x}", byte)
+                                                                  : std::string(1, c);
+  }
+  return out;
+}
+
 void report(const std::string& command, bool json, const Fail& fail) {
   if (json) {
     nlohmann::ordered_json error{{"command", command}, {"exit", fail.code}, {"message", fail.message}};
@@ -41,9 +52,9 @@ void report(const std::string& command, bool json, const Fail& fail) {
     fmt::print(stderr, "{}\n", all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
-  fmt::print(stderr, "keel{}{}: {}\n", command.empty() ? "" : " ", command, fail.message);
-  if (!fail.where.empty()) fmt::print(stderr, "  at: {}\n", fail.where);
-  if (!fail.hint.empty()) fmt::print(stderr, "  hint: {}\n", fail.hint);
+  fmt::print(stderr, "keel{}{}: {}\n", command.empty() ? "" : " ", command, visible(fail.message));
+  if (!fail.where.empty()) fmt::print(stderr, "  at: {}\n", visible(fail.where));
+  if (!fail.hint.empty()) fmt::print(stderr, "  hint: {}\n", visible(fail.hint));
 }
 
 // Levenshtein distance.

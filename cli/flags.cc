@@ -25,6 +25,11 @@ Flags& Flags::add(const char* names, std::vector<std::string>& to, const char* a
   return *this;
 }
 
+Flags& Flags::add(const char* names, std::optional<std::string>& to, const char* about, const char* type) {
+  last_ = app_.add_option(names, to, about)->type_name(type);
+  return *this;
+}
+
 Flags& Flags::add(const char* names, std::optional<double>& to, const char* about) {
   last_ = app_.add_option(names, to, about);
   return *this;

@@ -24,6 +24,7 @@ class Flags {
 
   Flags& add(const char* names, bool& to, const char* about);
   Flags& add(const char* names, std::string& to, const char* about, const char* type = nullptr);
+  Flags& add(const char* names, std::optional<std::string>& to, const char* about, const char* type);
   // A repeatable flag, or all remaining arguments.
   Flags& add(const char* names, std::vector<std::string>& to, const char* about, const char* type = nullptr);
   Flags& add(const char* names, std::optional<double>& to, const char* about);

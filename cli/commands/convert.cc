@@ -67,8 +67,12 @@ void refuse_unused(const Model& model, const std::vector<InputSpec>& given) {
   for (const InputSpec& in : given) {
     if (std::find(model.fixed.begin(), model.fixed.end(), in.name) != model.fixed.end()) continue;
     bool known = std::find(names.begin(), names.end(), in.name) != names.end();
+    std::string near = closest(in.name, names);
     throw Fail(kUsage, "input \"" + in.name + "\" is not needed to convert this file",
-               known ? "omit it, or store it as a test case with --case" : closest(in.name, names));
+               known ? "it decides no sizes, so it stays an input: omit it, or store it as a test case "
+                       "with --case"
+               : !near.empty() ? near
+                               : "its inputs are " + (names.empty() ? "none" : join(names, ", ")));
   }
 }
 

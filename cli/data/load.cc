@@ -89,7 +89,8 @@ Fail import_failure(const keel::Error& error, const Sizes& sizes) {
   Fail fail = to_fail(Stage::kFile, error);
   if (error.code() == KEEL_PRECONDITION && fail.hint.empty() && !wants_length(error))
     fail.hint = "give the value, as in -i NAME=3 or -i NAME=@x.npy";
-  if (error.code() != KEEL_NOT_FOUND) return fail;
+  const bool of_cut = sizes.cut && fail.message.find(": cut: ") != std::string::npos;
+  if (error.code() != KEEL_NOT_FOUND && !of_cut) return fail;
   fail.code = kUsage;
   for (const auto& [name, size] : sizes.dims)
     if (message_names(fail.message, name)) fail.hint = closest_quoted(name, fail.message);
@@ -228,7 +229,7 @@ Model open_model(const keel::Context& context, const std::string& path, const Ar
   at(Stage::kFile, [&] { read_info(model); });
   if (how == Opened::kImported)
     drop_taken(model);
-  else if (!model.sizes.cut.empty())
+  else if (model.sizes.cut)
     throw Fail(kUsage,
                "--cut is for models that are imported, such as ONNX; this is a Keel file or its text");
   std::vector<std::string> names;

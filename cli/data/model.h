@@ -32,7 +32,7 @@ struct Sizes {  // --dim, --shape and --length
   Dims dims;
   std::map<std::string, Shape> shapes;         // by input
   std::map<std::string, std::string> lengths;  // by input
-  std::string cut;                             // --cut: the part that is imported
+  std::optional<std::string> cut;              // --cut: the part that is imported
 };
 struct Model {
   keel::Module module;

@@ -110,7 +110,7 @@ void add_import_options(const Sizes& sizes, keel::Options& options) {
     options.set("shape." + name, join(words, ","));
   }
   for (const auto& [name, length] : sizes.lengths) options.set("length." + name, length);
-  if (!sizes.cut.empty()) options.set("cut", sizes.cut);
+  if (sizes.cut) options.set("cut", *sizes.cut);
 }
 
 void drop_taken(Model& model) {

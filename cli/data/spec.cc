@@ -113,7 +113,7 @@ std::vector<InputSpec> parse_inputs(const keel::Context& context, const std::vec
     }
     size_t equals = a.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw Fail(kUsage, "-i " + a + ": expected NAME=SPEC or @FILE.npz",
+      throw Fail(kUsage, "input \"" + a + "\": expected NAME=SPEC or @FILE.npz",
                  "for example -i x=f32[2,2]=1,2,3,4");
     out.push_back({a.substr(0, equals), a.substr(equals + 1), {}});
   }

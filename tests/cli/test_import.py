@@ -76,8 +76,11 @@ def test_a_part_of_a_model_is_imported(keel, importer, chain):
         np.testing.assert_allclose(y, np.exp([0, -1]), rtol=1e-6)
 
 
-@pytest.mark.parametrize("cut, code, message", [("a", 3, "expected FROM..TO"), ("b..y", 2, "no type of 'b'"), ("a..nope", 2, "no node makes 'nope'"),
-                                                ("y..b", 2, "no node before the end reads 'y'"), ("a..", 5, "my.Frob")])
+@pytest.mark.parametrize("cut, code, message", [("a", 2, "got 'a'; expected FROM..TO"), ("", 2, "got ''; expected FROM..TO"), ("b..y", 2, "no type of 'b'"), ("a..nope", 2, "no node makes 'nope'"),
+                                                ("y..b", 2, "no node before the end reads 'y'"), ("a..", 5, "my.Frob"), ("a,,b..y", 2, "a name is empty"),
+                                                ("a..,y", 2, "a name is empty"), ("a,a..y", 2, "'a' is named twice"), ("..y,b,y", 2, "'y' is named twice"),
+                                                ("..first", 2, "no node makes 'first'; it is a node (Frob), whose results are 'z'"),
+                                                ("..\x1b[31m", 2, "no node makes '\\x1b[31m'; expected names of values")])
 def test_a_part_that_cannot_be_is_refused(keel, importer, chain, cut, code, message):
     assert message in keel("convert", chain, "out.keel", "--cut", cut, code=code).err
 
@@ -99,7 +102,48 @@ def test_a_conversion_needs_a_place_to_write(keel, importer, chain, arguments, m
 def test_values_are_fixed(keel, importer, reshape):
     keel("convert", reshape, "r.keel", "--fix", "shape=i64[2]=2,3")
     assert json.loads(keel("inspect", "r.keel", "--json").out)["entries"][0]["results"][0]["type"] == "f32[2, 3]"
-    assert "not needed to convert" in keel("convert", reshape, "s.keel", "--fix", "shape=i64[2]=2,3", "--fix", "z=i64[]=2", code=2).err
+    for given, message in (("z=i64[]=2", 'input "z" is not needed to convert'), ("x=f32[2,3]=range", "it decides no sizes, so it stays an input"),
+                           ("", 'input "": expected NAME=SPEC'), ("x", 'input "x": expected NAME=SPEC')):
+        assert message in keel("convert", reshape, "s.keel", "--fix", "shape=i64[2]=2,3", "--fix", given, code=2).err
+
+
+ODD = ["a,b", "a", "c..d", "..", ",", " two words ", "ñ日本", "=", "quote'\""]
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """Values with odd names, each the one before it plus 1; the last one is split and joined the other way around."""
+    info = lambda name, n: helper.make_tensor_value_info(name, TensorProto.FLOAT, [n])  # noqa: E731
+    nodes = [helper.make_node("Add", [a, "one"], [b]) for a, b in zip(["x", *ODD], ODD)]
+    nodes += [helper.make_node("Split", [ODD[-1]], ["s1", "s2"], num_outputs=2), helper.make_node("Concat", ["s2", "s1"], ["y"], axis=0)]
+    graph = helper.make_graph(nodes, "g", [info("x", 2)], [info("y", 2)], [onnx.numpy_helper.from_array(np.ones(1, np.float32), "one")],
+                              value_info=[info(name, 2) for name in ODD] + [info("s1", 1)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), tmp_path / "odd.onnx")
+    return tmp_path / "odd.onnx"
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_part_begins_and_ends_at_odd_names(keel, importer, odd, name):
+    left = len(ODD) - 1 - ODD.index(name)
+    for cut, feed, result, adds in ((f"{name}..y", name, "y", left), (f"x..{name}", "x", name, len(ODD) - left)):
+        keel("convert", odd, "part.keel", "--cut", cut)
+        entry, = json.loads(keel("inspect", "part.keel", "--json").out)["entries"]
+        assert [p["name"] for p in entry["params"]] == [feed] and [p["name"] for p in entry["results"]] == [result]
+        np.savez(odd.with_name("feed.npz"), **{feed: np.array([10, 20], np.float32)})  # -i NAME=... has no names with "="
+        y = json.loads(keel("run", odd, "--cut", cut, "-i", "@feed.npz", "--json").out)["outputs"][result]["data"]
+        assert y == ([20 + adds, 10 + adds] if result == "y" else [10 + adds, 20 + adds])
+
+
+def test_a_value_that_is_fed_although_its_node_makes_another_one(keel, importer, odd):
+    """The node stays for s2 alone."""
+    y = json.loads(keel("run", odd, "--cut", "s1..y", "-i", "x=0,5", "-i", "s1=100", "--json").out)["outputs"]["y"]["data"]
+    assert y == [5 + len(ODD), 100]
+
+
+def test_a_part_that_begins_at_a_weight(keel, importer, odd):
+    """Its type is that of the weight."""
+    y = json.loads(keel("run", odd, "--cut", "one..a", "-i", "x=0,5", "-i", "one=f32[1]=3", "--json").out)["outputs"]["a"]["data"]
+    assert y == [6, 11]
 
 
 def test_a_keel_file_is_not_cut(keel, importer, chain):

@@ -4,6 +4,7 @@ look like Keel's own. Expected: NumPy in f64, ONNX Runtime, literals.
 import keel
 import numpy as np
 import pytest
+from keel_abi import KeelError
 from onnx import helper, numpy_helper
 from onnx_cases import DEVICES, assert_refused, assert_similar, onnxruntime_run, run_model
 from test_onnx_families import F, L, model_of
@@ -118,6 +119,52 @@ def test_the_lowest_integer_in_constants(context, op):
                               [numpy_helper.from_array(x, "x")])
     got = run_model(context, "reference", helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), [])
     assert_similar([np.array([-2**63, 2**62, 5], L)], got, 0, 0)
+
+
+def reversing(lens, constant):
+    model, inputs = model_of("ReverseSequence", [np.arange(8, dtype=F).reshape(4, 2), np.array(lens)], 10, {"batch_axis": 1, "time_axis": 0})
+    if constant:
+        model.graph.input.pop()
+        model.graph.initializer.append(numpy_helper.from_array(inputs.pop(), "x1"))
+    return model, inputs
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("constant", [True, False])
+def test_lengths_of_reversed_sequences(context, device, constant):
+    model, inputs = reversing([0, 4], constant)
+    got = run_model(context, device, model, inputs)
+    assert_similar([np.array([[0, 7], [2, 5], [4, 3], [6, 1]], F)], got, 0, 0)
+    assert_similar(onnxruntime_run(model, inputs), got, 0, 0)
+
+
+@pytest.mark.parametrize("lens, at", [([0, 5], 1), ([-1, 2], 0)])
+def test_lengths_that_reversed_sequences_do_not_have(context, lens, at):
+    model, inputs = reversing(lens, True)
+    with pytest.raises(Exception, match="Invalid sequence length"):
+        onnxruntime_run(model, inputs)
+    assert_refused(context, model, inputs, "INVALID", [f"(ReverseSequence): sequence_lens ('x1') has {lens[at]} at index {at}; expected lengths from 0 to 4"])
+    model, inputs = reversing(lens, False)
+    with pytest.raises(KeelError, match=rf"sequence_lens \('x1'\)\W+index {lens[at]} is not in \[0, 5\)"):
+        run_model(context, "cpu", model, inputs)
+
+
+LOW = np.array([[-2**63, 5], [3, -2**62 - 7]], L)
+MOVED = [("Size", [], {}, L(4)), ("Shape", [], {}, L([2, 2])), ("Reshape", [[4]], {}, LOW.reshape(4)), ("Transpose", [], {}, LOW.T),
+         ("Unsqueeze", [[0]], {}, LOW[None]), ("Squeeze", [], {}, LOW), ("Gather", [[1]], {}, LOW[1:]), ("Gather", [0], {"axis": 1}, LOW[:, 0]),
+         ("Slice", [[1], [-2**63], [0], [-1]], {}, LOW[::-1]), ("Concat", [LOW], {"axis": 1}, np.concatenate([LOW, LOW], 1)),
+         ("Expand", [[3, 2, 2]], {}, np.stack([LOW] * 3)), ("Split", [[2]], {}, LOW), ("Identity", [], {}, LOW)]
+
+
+@pytest.mark.parametrize("op, more, attributes, want", MOVED, ids=[f"{k} {row[0]}" for k, row in enumerate(MOVED)])
+def test_constants_with_the_lowest_integer_are_moved(context, op, more, attributes, want):
+    names = ["x", *(f"m{k}" for k in range(len(more)))]
+    graph = helper.make_graph([helper.make_node(op, names, ["y"], **attributes), helper.make_node("Identity", ["y"], ["z"])], "g", [],
+                              [helper.make_empty_tensor_value_info("z")], [numpy_helper.from_array(np.array(v, L), n) for n, v in zip(names, [LOW, *more])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    got = run_model(context, "reference", model, [])
+    assert_similar([np.asarray(want)], got, 0, 0)
+    assert_similar(onnxruntime_run(model, []), got, 0, 0)
 
 
 @pytest.mark.parametrize("device", DEVICES)

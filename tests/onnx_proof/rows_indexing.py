@@ -45,6 +45,11 @@ def reduction(d, dtype):
     return d.pick(known if dtype.kind != "b" else known[:1])
 
 
+def combining(how):
+    """What updates may be: a NaN among those of max and min counts or not, as the order of the oracles' comparisons has it."""
+    return lambda updates: how not in ("max", "min") or not np.isnan(updates.astype(np.float64)).any()
+
+
 def scatter_elements(d, dtype):
     x = d.tensor(dtype, least=1)
     shape = list(d.shape(x))
@@ -58,7 +63,7 @@ def scatter_elements(d, dtype):
         index = d.add(index, d.chance(0.5))
     else:
         index = indices(d, sizes, n)
-    return [x, index, d.tensor(dtype, shape=sizes)], {"axis": axis} | ({} if how == "none" else {"reduction": how})
+    return [x, index, d.tensor(dtype, shape=sizes, fits=combining(how))], {"axis": axis} | ({} if how == "none" else {"reduction": how})
 
 
 def scatter_nd(d, dtype):
@@ -73,7 +78,7 @@ def scatter_nd(d, dtype):
     index = np.stack(np.unravel_index(flat, shape[:depth]), -1).astype(np.int64)
     if d.chance(0.3):
         index -= np.array(shape[:depth])
-    return [x, d.add(index, d.chance(0.5)), d.tensor(dtype, shape=(count, *shape[depth:]))], {} if how == "none" else {"reduction": how}
+    return [x, d.add(index, d.chance(0.5)), d.tensor(dtype, shape=(count, *shape[depth:]), fits=combining(how))], {} if how == "none" else {"reduction": how}
 
 
 def axes_given(d, x, opset):

@@ -11,13 +11,6 @@ constexpr int kBodies = 3;  // that are tried; results that are still wider grow
 
 }  // namespace
 
-// Bodies that run in a loop carry and return tensors alone.
-void Importer::expect_tensors(Call& call, const Body& body) const {
-  for (size_t k = 0; k < body.results.size(); k++)
-    if (const Value& v = *body.results[k]; v.list || v.absent)
-      call.unsupported(cat("result ", k, " of its body is ", form_of(v), "; expected a tensor"));
-}
-
 Importer::Parameter Importer::parameter(Call& call, Text name, size_t operand) {
   Value& v = call.value(operand);
   if (!v.table) return {name, call.dtype(operand), call.dims(operand)};
@@ -44,7 +37,7 @@ bool Importer::widen(const Carried& carried, Body& body, std::vector<Parameter>&
     body.results[k] = bytes;
     if (k < carried.result || k >= carried.result + carried.n) continue;
     Parameter& p = first[carried.param + k - carried.result];
-    if (!p.strings) continue;  // Keel refuses the difference
+    if (!p.strings) continue;  // changing() refuses the difference
     const keel_dim width = e.max(e.dims(bytes->id).back(), p.dims.back());
     fit = fit && e.is(width, p.dims.back());
     p.dims.back() = width;
@@ -53,17 +46,22 @@ bool Importer::widen(const Carried& carried, Body& body, std::vector<Parameter>&
   return fit;
 }
 
-// Null: a string that the loop carries grows in each iteration.
+// Null: a value that the loop carries has another shape after each iteration, as `why` says.
 std::unique_ptr<Importer::Body> Importer::loop_body(const Graph& g, Call& call, const Scope& scope,
                                                     const Captured& captured, std::vector<Parameter>& first,
                                                     const std::vector<Parameter>& last,
-                                                    const Carried& carried) {
+                                                    const Carried& carried, std::string* why) {
   for (int k = 0; k < kBodies; k++) {
     auto body = body_of(g, call, scope, captured, first, last);
     if (body->missing) return body;
     expect_tensors(call, *body);
-    if (widen(carried, *body, first)) return body;
+    if (!widen(carried, *body, first)) continue;
+    *why = changing(call, g, *body, first, carried);
+    if (!why->empty()) return nullptr;
+    expect_stackable(call, g, *body, carried.result + carried.n);
+    return body;
   }
+  *why = "strings that it carries grow in its body";
   return nullptr;
 }
 

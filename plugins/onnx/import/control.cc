@@ -55,36 +55,16 @@ void append(Ids& to, const Ids& more) { to.insert(to.end(), more.begin(), more.e
 
 void Importer::convert_if(Call& call, const Scope& scope) {
   bool condition = false;
-  if (!call.has(0) || !known_bool(call.e, call.value(0), &condition)) return branch_on_data(call, scope);
+  expect_flag(call, 0);
+  const size_t yes = graph_of(call, "then_branch").outputs.size(),
+               no = graph_of(call, "else_branch").outputs.size();
+  if (yes != no || yes < call.node.outputs.size())
+    call.invalid(cat("its branches have ", yes, " and ", no, " outputs; expected ", call.node.outputs.size(),
+                     ", one for each result"));
+  if (!known_bool(call.e, call.value(0), &condition)) return branch_on_data(call, scope);
   const Graph& branch = graph_of(call, condition ? "then_branch" : "else_branch");
   call.out = inline_graph(branch, {}, call, scope);
   call.out.resize(call.node.outputs.size());
-}
-
-namespace {
-
-bool same_type(Edit& a, keel_value one, Edit& b, keel_value other) {
-  const Dims x = a.dims(one), y = b.dims(other);
-  bool same = x.size() == y.size() && a.dtype(one) == b.dtype(other);
-  for (size_t i = 0; same && i < x.size(); i++) same = a.is(x[i], y[i]);
-  return same;
-}
-
-}  // namespace
-
-// How the results of two branches differ in type; "" if they do not.
-std::string Importer::differing(Body& a, Body& b) {
-  if (a.results.size() != b.results.size())
-    return cat("its branches have ", a.results.size(), " and ", b.results.size(), " results");
-  for (size_t k = 0; k < a.results.size(); k++) {
-    const std::string one = form_of(*a.results[k]), other = form_of(*b.results[k]);
-    if (one != other) return cat("result ", k, " is ", one, " in one branch and ", other, " in the other");
-    const Ids from_a = ids_of(a.edit, {a.results[k]}), from_b = ids_of(b.edit, {b.results[k]});
-    for (size_t i = 0; i < from_a.size(); i++)
-      if (!same_type(a.edit, from_a[i], b.edit, from_b[i]))
-        return cat("result ", k, " of its branches differs in shape or dtype");
-  }
-  return "";
 }
 
 // A branch that does not fit its operands may never be taken: the value that decides is demanded (null).
@@ -116,7 +96,7 @@ void Importer::branch_on_data(Call& call, const Scope& scope) {
   const auto then_body = branch(yes, call, scope, captured), else_body = branch(no, call, scope, captured);
   if (!then_body || !else_body || then_body->missing || else_body->missing) return call.mark_missing();
   align_strings(*then_body, *else_body);
-  if (const std::string difference = differing(*then_body, *else_body); !difference.empty()) {
+  if (const std::string difference = differing(call, yes, *then_body, no, *else_body); !difference.empty()) {
     if (demand_values(call, {0})) return call.mark_missing();
     call.unsupported(
         cat("its condition depends on data or open sizes and ", difference,
@@ -179,7 +159,10 @@ void Importer::convert_loop(Call& call, const Scope& scope) {
     call.invalid(
         cat("its body has ", g.inputs.size(), " inputs and ", g.outputs.size(), " outputs for ", call.n_in(),
             " operands; expected as many inputs, and outputs for the condition and each carried value"));
+  expect_results(call, g.outputs.size() - 1);
   const bool counted = call.has(0), conditional = call.has(1);
+  if (counted) expect_count(call, 0);
+  if (conditional) expect_flag(call, 1);
   bool condition = true;
   const bool known = !conditional || known_bool(call.e, call.value(1), &condition);
   const bool stacks = g.outputs.size() + 1 > g.inputs.size();
@@ -223,8 +206,10 @@ void Importer::loop_by_count(Call& call, const Scope& scope, keel_dim length) {
   captured.constants.emplace_back(g.inputs[1].name, truth);
   const Carried carried = {call.n_in() - 2, 0, 1};
   std::vector<Parameter> first = carried_parameters(call, g, 2, call.n_in());
-  const auto body = loop_body(g, call, scope, captured, first, {{g.inputs[0].name, KEEL_I64, {}}}, carried);
-  if (!body) return unroll_growing(call, scope);
+  std::string why;
+  const auto body =
+      loop_body(g, call, scope, captured, first, {{g.inputs[0].name, KEEL_I64, {}}}, carried, &why);
+  if (!body) return unroll(call, scope, why);
   if (body->missing) return call.mark_missing();
   add_body_results(body->edit, ids_of(body->edit, body->results, 1));
   Ids in = carried_operands(call, 2, first, carried);
@@ -248,9 +233,11 @@ void Importer::loop_by_condition(Call& call, const Scope& scope) {
   const bool counted = call.has(0);
   std::vector<Parameter> last;
   if (counted) last.push_back({count, KEEL_I64, {}});
-  const auto body = loop_body(g, call, scope, captured, first, last, carried);
-  if (!body) return unroll_growing(call, scope);
+  std::string why;
+  const auto body = loop_body(g, call, scope, captured, first, last, carried, &why);
+  if (!body) return unroll(call, scope, why);
   if (body->missing) return call.mark_missing();
+  expect_condition(call, g, *body);
   Edit& b = body->edit;
   Ids results = {b.op("add", {body->params[0], b.scalar(KEEL_I64, 1)})};
   append(results, ids_of(b, body->results));
@@ -313,6 +300,7 @@ void Importer::convert_scan(Call& call, const Scope& scope) {
       g.outputs.size() + static_cast<size_t>(n_scanned) < call.n_in())
     call.invalid(cat("num_scan_inputs is ", n_scanned, " and its body has ", g.inputs.size(), " inputs and ",
                      g.outputs.size(), " outputs for ", call.n_in(), " operands"));
+  expect_results(call, g.outputs.size());
   const auto m = static_cast<size_t>(n_scanned), carry = call.n_in() - m, stacked = g.outputs.size() - carry;
   const Ints axes = entries(call, "scan_input_axes", m), ways = entries(call, "scan_input_directions", m),
              out_axes = entries(call, "scan_output_axes", stacked),
@@ -330,10 +318,14 @@ void Importer::convert_scan(Call& call, const Scope& scope) {
     each.dims = e.dims(scanned.back());
     each.dims.erase(each.dims.begin());
   }
+  expect_scannable(call, scanned, carry);
   const Carried carried = {carry, 0, 0};
   std::vector<Parameter> first = carried_parameters(call, g, 0, carry);
-  const auto body = loop_body(g, call, scope, captured, first, last, carried);
-  if (!body) call.unsupported("the strings that it carries grow with each entry that it scans");
+  std::string why;
+  const auto body = loop_body(g, call, scope, captured, first, last, carried, &why);
+  if (!body)
+    call.unsupported(
+        cat(why, "; expected one type in all iterations (open sizes become numbers with --dim and --shape)"));
   if (body->missing) return call.mark_missing();
   add_body_results(body->edit, ids_of(body->edit, body->results));
   append(in, carried_operands(call, 0, first, carried));

@@ -4,6 +4,7 @@
 // If a rule needs the value of a parameter, its results are marked as missing and the import continues, so
 // that one message names every such parameter.
 #include <algorithm>
+#include <utility>
 
 #include "plugins/onnx/import/forms.h"
 #include "plugins/onnx/import/importer.h"
@@ -71,9 +72,11 @@ std::vector<ValueP> Importer::operands(const Node& node, const Scope& scope) con
   for (Text name : node.inputs) {
     const ValueP* value = name.empty() ? nullptr : scope.find(name);
     list.push_back(value ? *value : nullptr);
-    if (!name.empty() && !value)
-      refuse(KEEL_INVALID, cat("node '", node.name, "' (", node.op, ") reads '", name,
-                               "', which no earlier node produces"));
+    if (!name.empty() && !value) {
+      const Text shown = node.name.empty() ? node.outputs.at(0) : node.name;
+      refuse(KEEL_INVALID,
+             cat("node '", shown, "' (", node.op, ") reads '", name, "', which no earlier node produces"));
+    }
   }
   return list;
 }
@@ -161,11 +164,28 @@ void Importer::pass_needs(Call& call) {
     if (out) out->needs = needs;
 }
 
+// Folded results with clipped numbers are right as bounds, which are clamped anyway, but not as data: these
+// come from nodes.
+void Importer::add_data(Call& call, const Rule& rule) {
+  const auto is_clipped = [](const ValueP& v) { return v && v->sizes && clipped(*v->sizes); };
+  if (std::none_of(call.out.begin(), call.out.end(), is_clipped)) return;
+  const std::vector<ValueP> folded = std::exchange(call.out, std::vector<ValueP>(call.out.size()));
+  rule.convert(call);
+  for (size_t k = 0; k < folded.size(); k++) {
+    if (!call.out[k] || !folded[k]) continue;
+    call.out[k] = std::make_shared<Value>(*call.out[k]);
+    call.out[k]->sizes = folded[k]->sizes;
+  }
+}
+
 bool Importer::convert_rule(Call& call) {
   const Rule* rule = find_rule(call.node.domain, call.node.op, call.opset);
   if (!rule || !rule->lists) refuse_lists(call);
   if (rule) refuse_strings(call, *rule);
-  if (call.node.domain.empty() && fold(call)) return true;
+  if (call.node.domain.empty() && fold(call)) {
+    if (rule) add_data(call, *rule);
+    return true;
+  }
   if (!rule) call.unsupported("this operator is not supported");
   if (!check_needs(call, *rule)) return false;
   rule->convert(call);

@@ -76,6 +76,18 @@ keel_dim Edit::symbol(const std::string& name) {
   return out;
 }
 
+std::string Edit::text(keel_dim d) const {
+  if (!KEEL_DIM_IS_HANDLE(d)) return std::to_string(d);
+  const char* made = host_->dim_text(edit_, d);
+  return made ? made : "?";
+}
+
+std::string Edit::type_text(keel_dt dtype, const Dims& dims) const {
+  std::string list;
+  for (keel_dim d : dims) list += cat(list.empty() ? "" : ", ", text(d));
+  return cat(dtype_name(dtype), "[", list, "]");
+}
+
 const char* Edit::unique(const std::string& name) {
   return !name.empty() && names_.insert(name).second ? name.c_str() : nullptr;
 }

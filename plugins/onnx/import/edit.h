@@ -5,6 +5,7 @@
 // a node reads them as data, through id(Value&). Edit wraps the host's functions: it throws on failure and
 // computes with dims.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,6 +26,11 @@ struct Sizes {
   Ints shape;  // of the array; empty: a scalar
   Dims v;      // elements in row-major order
 };
+
+// Whether an element is below the numbers that sizes have, which end there.
+inline bool clipped(const Sizes& s) {
+  return std::find(s.v.begin(), s.v.end(), KEEL_DIM_HANDLES) != s.v.end();
+}
 
 struct List;
 
@@ -76,6 +82,7 @@ class Edit {
   // for all values of symbols
   bool at_least(keel_dim a, int64_t n) { return compare(a, n - 1) == KEEL_GREATER; }
   keel_dim symbol(const std::string& name);
+  std::string text(keel_dim d) const;  // for messages: "3", "2*n"
 
   // Nodes. `name` is empty for helpers.
   Ids ops(const char* op, const Ids& in, const Attrs& attrs, uint32_t n_out, const std::string& name = "");
@@ -112,6 +119,8 @@ class Edit {
   const Data* data(Value& v);    // null: not stored
   Dims dims(Value& v);
   keel_dt dtype(Value& v);
+  std::string type(Value& v) { return type_text(dtype(v), dims(v)); }
+  std::string type_text(keel_dt dtype, const Dims& dims) const;  // for messages: "f32[2, n]"
   const keel_source& source() const { return *source_; }
 
  private:

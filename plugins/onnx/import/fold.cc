@@ -296,12 +296,11 @@ bool old_form(Call& c) {
          (c.opset < 4 && (c.node.op == "Concat" || c.node.op == "Split"));
 }
 
-// Whether an operand has a number too low for a size, which `sizes` clips: its sum or absolute value would be
-// another.
-bool clipped(Call& c) {
+// Whether the fold would compute with a clipped number, whose sum or absolute value is another.
+bool computes_clipped(Call& c) {
+  if (c.node.op == "Shape" || c.node.op == "Size") return false;
   for (size_t i = 0; i < c.n_in(); i++)
-    if (const Sizes* s = c.known(i); s && std::find(s->v.begin(), s->v.end(), KEEL_DIM_HANDLES) != s->v.end())
-      return true;
+    if (const Sizes* s = c.known(i); s && clipped(*s)) return true;
   return false;
 }
 
@@ -321,7 +320,7 @@ bool folds(Text op) {
 bool fold(Call& c) {
   if (old_form(c) || !c.node.domain.empty()) return false;
   const auto found = table().find(c.node.op);
-  if (found != table().end() && !moves(c.node.op) && clipped(c)) return false;
+  if (found != table().end() && !moves(c.node.op) && computes_clipped(c)) return false;
   if (found != table().end() && found->second(c)) return true;
   for (const Mover& m : number_folds())
     if (m.op == c.node.op) return m.fold(c);

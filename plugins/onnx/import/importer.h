@@ -111,6 +111,7 @@ class Importer {
   void convert(const std::vector<Node>& nodes, Scope& scope);
   void convert(const Node& node, Scope& scope);
   bool convert_rule(Call& call);
+  static void add_data(Call& call, const Rule& rule);
   void convert_control(const Control& control, Call& call, const Scope& scope);
   void spend(int64_t nodes);  // of the limit
   bool check_needs(Call& call, const Rule& rule);
@@ -142,7 +143,6 @@ class Importer {
 
   // Bodies inlined once per iteration or element (unroll.cc).
   void unroll(Call& call, const Scope& scope, const std::string& why);
-  void unroll_growing(Call& call, const Scope& scope);
   bool demand_known(Call& call, Value& v, const std::string& what, const std::string& why);
   std::string reason_to_unroll(Call& call, const Graph& g, const Scope& scope) const;
   bool sizes_follow(const std::vector<Node>& nodes, int opset, std::set<Text> names, int64_t* steps) const;
@@ -172,9 +172,7 @@ class Importer {
     std::set<size_t> strings;  // results that are bytes of strings (carried.cc)
     keel_attr attribute() const { return {KEEL_ATTR_GRAPH, 0, number, 0, nullptr}; }
   };
-  std::string differing(Body& a, Body& b);
   static void align_strings(Body& a, Body& b);
-  void expect_tensors(Call& call, const Body& body) const;
 
   // The values that a loop carries (carried.cc): `n` parameters of its body from `param` on, which are its
   // results from `result` on.
@@ -186,10 +184,19 @@ class Importer {
   static bool widen(const Carried& carried, Body& body, std::vector<Parameter>& first);
   std::unique_ptr<Body> loop_body(const Graph& g, Call& call, const Scope& scope, const Captured& captured,
                                   std::vector<Parameter>& first, const std::vector<Parameter>& last,
-                                  const Carried& carried);
+                                  const Carried& carried, std::string* why);
   static Ids carried_operands(Call& call, size_t from, const std::vector<Parameter>& first,
                               const Carried& carried);
   static void set_result(Call& call, size_t k, keel_value v, const Body& body, size_t result);
+
+  // Types (body_types.cc).
+  static std::string differing(Call& call, const Graph& yes, Body& a, const Graph& no, Body& b);
+  static std::string changing(Call& call, const Graph& g, Body& body, const std::vector<Parameter>& first,
+                              const Carried& carried);
+  static void expect_tensors(Call& call, const Body& body);
+  static void expect_condition(Call& call, const Graph& g, Body& body);
+  static void expect_stackable(Call& call, const Graph& g, Body& body, size_t from);
+  static void expect_scannable(Call& call, const Ids& scanned, size_t first);
 
   bool capture(const std::vector<const Graph*>& graphs, const Scope& scope, Captured* out) const;
   std::unique_ptr<Body> body_of(const Graph& g, Call& call, const Scope& scope, const Captured& captured,
@@ -221,5 +228,12 @@ const Graph& graph_of(const Call& call, Text attribute);
 // The names that a graph and its nested graphs read but do not define.
 void free_names(const Graph& g, std::set<Text> defined, std::vector<Text>& out);
 bool known_bool(Edit& e, Value& v, bool* value);  // false: not known
+// Refuse an operand that is not one bool or not one integer.
+void expect_flag(Call& call, size_t i);
+void expect_count(Call& call, size_t i);
+// Refuses a loop with more results than these, which its body makes.
+void expect_results(const Call& call, size_t made);
+// Refuses stacked entries, of the body's result with this name, that have several types.
+void expect_alike(Call& call, Text name, const std::vector<ValueP>& parts);
 
 }  // namespace onnx_import

@@ -109,6 +109,7 @@ void set_stacked(Call& call, const Graph& g, size_t carried, const std::vector<s
     }
     ValueP all = std::make_shared<Value>();
     all->missing = missing;
+    if (!missing) expect_alike(call, declared.name, stacks[k]);
     if (!missing) all = stacks[k].empty() ? nothing_stacked(call, declared) : stacked(call, stacks[k], 0);
     call.set(carried + k, std::move(all));
   }
@@ -150,10 +151,6 @@ void Importer::unroll(Call& call, const Scope& scope, const std::string& why) {
   }
   for (size_t i = 0; i < carried; i++) call.set(i, values[i]);
   set_stacked(call, g, carried, stacks);
-}
-
-void Importer::unroll_growing(Call& call, const Scope& scope) {
-  unroll(call, scope, "strings that it carries grow in its body");
 }
 
 // ---- SequenceMap

@@ -1,5 +1,6 @@
 // tensor.cc: checks and decodes tensor data. Raw bytes are used in place; typed fields (float_data ...) are
-// converted; small floats, bools and short integers are in int32_data, packed elements byte by byte.
+// converted; small floats, bools and short integers are in int32_data, packed elements byte by byte. A number
+// that its dtype does not have is an error, although other readers take its low byte.
 #include "plugins/onnx/model/tensor.h"
 
 #include <algorithm>
@@ -55,6 +56,42 @@ uint32_t field_of(int64_t element_type) {
   }
 }
 
+struct Range {
+  int64_t low, high;
+};
+
+// The valid entries of int32_data or uint64_data: numbers of the dtype, the bits of a float as an unsigned
+// number, or bytes of packed integers, which writers have signed or not.
+Range entries_of(keel_dt dtype) {
+  const uint64_t bits = 8 * width_of(dtype);
+  if (bits == 64) return {INT64_MIN, INT64_MAX};
+  const int64_t end = int64_t{1} << bits;
+  const bool packed = keel::is_storage_integer(dtype), is_signed = (dtype & 0xff) == (KEEL_I8 & 0xff);
+  return {packed || is_signed ? -end / 2 : 0, is_signed && !packed ? end / 2 - 1 : end - 1};
+}
+
+void check_entries(const std::vector<int64_t>& list, const Tensor& t, bool is_uint64, keel_dt dtype) {
+  const auto [low, high] = entries_of(dtype);
+  for (size_t i = 0; i < list.size(); i++) {
+    if (list[i] >= low && list[i] <= high) continue;
+    const std::string got = is_uint64 ? cat(static_cast<uint64_t>(list[i])) : cat(list[i]);
+    refuse(KEEL_INVALID, cat("tensor '", t.name, "' has ", got, " at index ", i, " of ",
+                             is_uint64 ? "uint64_data" : "int32_data", "; expected numbers from ", low,
+                             " to ", high, ", as its element type is ", kNames[t.type]));
+  }
+}
+
+// Of each entry the low bytes, as the machine is little-endian.
+void decode_integers(const Tensor& t, uint32_t field, std::vector<int64_t>& list, Data& d) {
+  if (field == kInt32Data)  // a protobuf int32 has 32 bits, however many are written
+    for (int64_t& n : list) n = static_cast<int32_t>(n);
+  if (d.dtype == KEEL_BOOL)
+    for (int64_t& n : list) n = n != 0;
+  else
+    check_entries(list, t, field == kUint64Data, d.dtype);
+  narrow(list, d);
+}
+
 void decode_typed(const Tensor& t, Data& d) {
   std::vector<int64_t> integers;
   std::vector<float> floats;
@@ -74,7 +111,7 @@ void decode_typed(const Tensor& t, Data& d) {
   else if (field == kDoubleData)
     narrow(doubles, d);
   else
-    narrow(integers, d);  // the low bytes, as the machine is little-endian
+    decode_integers(t, field, integers, d);
   d.bytes = d.own.data();
   d.size = d.own.size();
 }

@@ -132,7 +132,8 @@ void packed_attention(Call& c, const Term& qkv, size_t mask, size_t past, std::o
   const auto total = [&] { return c.e.add(c.e.add(sizes[0], sizes[1]), sizes[2]); };
   const bool positive = std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n > 0; });
   if (!sizes.empty() && (sizes.size() != 3 || !positive || !c.e.is(total(), qkv.dim(2))))
-    c.invalid(cat("qkv_hidden_sizes are not three parts of the ", qkv.dim(2), " columns of the weights"));
+    c.invalid(
+        cat("qkv_hidden_sizes are not three parts of the ", c.e.text(qkv.dim(2)), " columns of the weights"));
   Heads h = parts(c, qkv, sizes.empty() ? Dims{third, third, third} : sizes, heads, heads);
   join_past(c, past, &h);
   Bias bias = causal(c, h, padding(c, mask, h));

@@ -54,7 +54,7 @@ void zip_map(Call& c) {
   if (dims.empty() || dims.size() > 2)
     c.invalid(cat("its operand has ", dims.size(), " dims; expected 1 or 2"));
   if (!c.e.may_be(dims.back(), static_cast<int64_t>(labels)))
-    c.invalid(cat("it has ", labels, " labels for ", dims.back(), " columns"));
+    c.invalid(cat("it has ", labels, " labels for ", c.e.text(dims.back()), " columns"));
   c.alias(0, 0);
 }
 

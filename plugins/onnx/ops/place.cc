@@ -2,7 +2,7 @@
 // TensorScatter.
 #include <algorithm>
 
-#include "plugins/onnx/ops/term.h"
+#include "plugins/onnx/ops/lengths.h"
 
 namespace onnx_import {
 namespace {
@@ -105,7 +105,8 @@ void reverse_sequence(Call& c) {
   const auto batch = static_cast<size_t>(c.axis(c.i("batch_axis", 1), c.rank(0))),
              time = static_cast<size_t>(c.axis(c.i("time_axis", 0), c.rank(0)));
   if (batch == time) c.invalid("batch_axis and time_axis are equal");
-  const Term length = Term(c, 1).to(KEEL_I64).reshape(only(d.size(), batch, d[batch]));
+  const Term length =
+      checked_lengths(c, 1, KEEL_I64, d[batch], d[time]).reshape(only(d.size(), batch, d[batch]));
   const Term at = counting_term(c.e, d, static_cast<int64_t>(time), KEEL_I64);
   const Term index = select(at < length, length - 1 - at, at);
   c.set(0, picked(Term(c, 0), index, time).v);

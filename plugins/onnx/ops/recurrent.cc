@@ -6,7 +6,10 @@
 // than the operand keeps its state and gives zeros in the remaining steps; in the reverse direction these
 // come first. DynamicQuantizeLSTM of ONNX Runtime has 8-bit W and R, not transposed, and quantises inputs and
 // states by their ranges in the run.
+#include <optional>
+
 #include "plugins/onnx/ops/activations.h"
+#include "plugins/onnx/ops/lengths.h"
 #include "plugins/onnx/ops/loop.h"
 #include "plugins/onnx/ops/quantize.h"
 
@@ -127,6 +130,7 @@ struct Sequence {
   Term x;  // [t, b, inputs]
   keel_dim hidden;
   bool batch_first;
+  std::optional<Term> lengths;  // i64[b], from 0 to t
 };
 
 // x W^T for each gate.
@@ -191,10 +195,10 @@ Terms direction(const Cell& cell, const Sequence& s, int64_t d, bool reverse) {
   const auto first = static_cast<ptrdiff_t>(in.invariants.size()), last = first + std::ssize(added);
   in.invariants.insert(in.invariants.end(), added.begin(), added.end());
   for (size_t k = 0; k < cell.states; k++) in.carried.push_back(initial(cell, s, k, d));
-  const bool limited = c.has(4);
+  const bool limited = s.lengths.has_value();
   if (limited) {
     in.scanned.push_back(counting_term(c.e, s.x.dim(0), KEEL_I64));
-    in.invariants.push_back(Term(c, 4).to(KEEL_I64).reshape({s.x.dim(1), 1}));
+    in.invariants.push_back(s.lengths->reshape({s.x.dim(1), 1}));
   }
   return scan(c.e, in, [&](const Terms& states, const Terms& extra, const Terms& each) {
     const Inputs x = {each, {extra.begin() + first, extra.begin() + last}};
@@ -240,8 +244,8 @@ void run(Call& c, Cell cell) {
   const std::vector<Activation> all = activations_of(c, defaults);
   const bool batch_first = c.i("layout", 0) != 0;
   const Term x(c, 0);
-  const Sequence s = {batch_first ? x.transpose({1, 0, 2}) : x, c.dims(2)[cell.quantised ? 1 : 2],
-                      batch_first};
+  Sequence s = {batch_first ? x.transpose({1, 0, 2}) : x, c.dims(2)[cell.quantised ? 1 : 2], batch_first, {}};
+  if (c.has(4)) s.lengths = checked_lengths(c, 4, KEEL_I32, s.x.dim(1), s.x.dim(0));
   std::vector<Terms> by_result(cell.states + 1);
   for (int64_t d = 0; d < directions; d++) {
     const auto per = static_cast<ptrdiff_t>(cell.defaults.size());

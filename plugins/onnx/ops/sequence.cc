@@ -175,8 +175,6 @@ const Rule kRules[] = {
     on_lists("OptionalGetElement", 15, optional_get_element),
 };
 
-std::string dim_text(keel_dim d) { return KEEL_DIM_IS_HANDLE(d) ? "symbolic" : std::to_string(d); }
-
 // Ranks and dims must agree, except along `free`.
 void expect_alike(Call& c, const std::vector<ValueP>& parts, int64_t free) {
   const Dims first = c.e.dims(*parts[0]);
@@ -186,8 +184,8 @@ void expect_alike(Call& c, const std::vector<ValueP>& parts, int64_t free) {
       c.invalid(cat("element ", k, " has ", dims.size(), " dims, but element 0 has ", first.size()));
     for (size_t d = 0; d < dims.size(); d++)
       if (static_cast<int64_t>(d) != free && !c.e.may_be(dims[d], first[d]))
-        c.invalid(cat("dim ", d, " of element ", k, " is ", dim_text(dims[d]), ", but it is ",
-                      dim_text(first[d]), " in element 0"));
+        c.invalid(cat("dim ", d, " of element ", k, " is ", c.e.text(dims[d]), ", but it is ",
+                      c.e.text(first[d]), " in element 0"));
   }
 }
 
