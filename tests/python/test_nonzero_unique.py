@@ -86,7 +86,8 @@ def test_a_size_may_be_given(context, device):
 TEXT = """keel 1
 
 fn @main(x: f32[n, m]) {
-  at = nonzero(x){size=found} : i64[2, found]
+  twice = x * 2
+  at = nonzero(twice) : i64[2, found]
   chosen = gather_nd(x, transpose(at)) : f32[found]
   pairs = fill(1.5){dims=[found, 2]}
   v, first, inverse, counts = unique(chosen){size=kinds}
@@ -138,7 +139,7 @@ entry main = @main
 
 
 @pytest.mark.parametrize("op, x, words", [
-    ("nonzero", np.float32(1), r"x has no dims, expected at least one; reshape it to \[1\]"),
+    ("nonzero", np.float32(1), r"x has no dims; reshape it to \[1\]"),
     ("unique", np.float32(1), "x"), ("unique", np.zeros((2, 2), np.float32), "x")])
 def test_bad_input_is_named(context, device, op, x, words):
     with pytest.raises(KeelError, match=words) as e:
