@@ -8,9 +8,9 @@ from ._keel import ops
 from .errors import InvalidError
 
 
-def true_places(mask):
-    """The places of the true elements of a bool tensor, in row-major order: i64[m]."""
-    return ops.reshape(ops.nonzero(ops.reshape(mask, [-1])), [-1])
+def true_places(x):
+    """The places of the elements that are true, or other numbers than zero, in row-major order: i64[m]."""
+    return ops.reshape(ops.nonzero(ops.reshape(x, [-1])), [-1])
 
 
 def nonzero(x):
@@ -34,9 +34,12 @@ def _indices(operand, x):
     x = _keel.array(x)
     if x.ndim == 0:
         raise InvalidError(f"{operand} is {x.dtype.name}[], expected at least one dim; reshape it to [1] first")
-    rows = ops.nonzero(x)
-    rows = ops.split(rows, [1] * x.ndim) if x.ndim > 1 else [rows]
-    return tuple(ops.reshape(row, [-1]) for row in rows)
+    rest, found = true_places(x), []
+    for size in reversed(x.shape[1:]):  # a row of ops.nonzero(x) each, without copies of rows
+        number = ops.dim(size)
+        found.append(rest % number)
+        rest = rest // number
+    return (rest, *reversed(found))
 
 
 def compress(condition, x, axis=None):
