@@ -31,8 +31,8 @@ keel\.(array|asarray|assert_|cancel|device|devices|einsum|executing_eagerly|load
 keel\.Module\.(svg|variables)
 # forwarded to the variable's value
 keel\.Variable\.(__\w+__|item|numpy|tolist)
-# a module that can be called
-keel\._keel\.ops\.random
+# a module that can be called, and ops whose names have NumPy's forms
+keel\._keel\.ops\.(nonzero|random|unique)
 # for the stubs alone
 keel\._(TensorLike|DTypeLike|Sizes)
 keel\.random.*

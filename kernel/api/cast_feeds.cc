@@ -1,7 +1,7 @@
 // cast_feeds.cc: see cast_feeds.h.
 #include "kernel/api/cast_feeds.h"
 
-#include "kernel/program/grad/graph_sink.h"
+#include "kernel/language/graph/graph_sink.h"
 #include "kernel/runtime/plan/op_graph.h"
 
 namespace keel {

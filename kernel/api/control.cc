@@ -4,7 +4,7 @@
 #include "abi/keel_control.h"
 #include "kernel/api/handles.h"
 #include "kernel/language/graph/constant.h"
-#include "kernel/program/grad/graph_sink.h"
+#include "kernel/language/graph/graph_sink.h"
 #include "kernel/runtime/device/move.h"
 #include "kernel/runtime/plan/step.h"
 

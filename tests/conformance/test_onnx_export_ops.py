@@ -195,6 +195,30 @@ def test_boxes(context, tmp_path, most, low, center, fed):
     check(context, tmp_path, text, boxes, random.uniform(0, 1, (2, 3, 7)).astype("f4"), np.array(most), np.array(low, "f4"))
 
 
+SELECTED = """keel 1
+
+fn @main(x: DTYPE[n, m]) {
+  at = nonzero(x) : i64[2, found]
+  pairs = fill(1){dims=[found, 2]}
+  v, first, inverse, counts = unique(reshape(x){to=[-1]})
+  again = gather(v, inverse)
+  return at, pairs, again, v, first, inverse, counts
+}
+
+entry main = @main
+"""
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (1, 1), (5, 7)], ids=str)
+@pytest.mark.parametrize("dtype", ["bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "f16", "f32", "f64"])
+def test_nonzero_and_unique(context, tmp_path, dtype, shape):
+    x = (np.arange(np.prod(shape)).reshape(shape) * 7 % 5).astype("?" if dtype == "bool" else f"{dtype[0]}{int(dtype[1:]) // 8}")
+    model = check(context, tmp_path, SELECTED.replace("DTYPE", dtype), x)
+    written = {node.op_type for node in model.graph.node}
+    assert {"NonZero", "Unique"} < written and "TopK" not in written
+    check(context, tmp_path, SELECTED.replace("DTYPE", dtype), np.zeros_like(x))
+
+
 def test_names_types_and_weights_stay(context, tmp_path):
     text = """keel 1
 const weight: f32[2, 3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]

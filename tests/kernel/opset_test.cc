@@ -77,6 +77,7 @@ TEST_F(Opset, Reductions) {
   EXPECT_EQ(Infer("arg_max", {"f32[2, 3]"}, {I("axis", -1)}), "i64[2]");
   EXPECT_EQ(Got("axis").i, 1);
   EXPECT_EQ(Infer("top_k", {"f32[2, 3]"}, {I("k", 2)}), "f32[2, 2], i64[2, 2]");
+  EXPECT_EQ(Infer("unique", {"f16[n]"}, {I("size", 5)}), "f16[5], i64[5], i64[n], i64[5]");
   EXPECT_EQ(Infer("non_max_suppression", {"f32[2, 9, 4]", "f32[2, 3, 9]", "i64[]", "f32[]", "f32[]"},
                   {I("size", 5)}),
             "i64[30, 3], i64[]");
@@ -119,6 +120,10 @@ TEST_F(Opset, Shapes) {
   EXPECT_EQ(Infer("dynamic_slice", {"u8[5, n]", "i64[2]"}, {L("dims", {2, 1})}), "u8[2, 1]");
   EXPECT_EQ(Infer("dynamic_update_slice", {"f32[5, n]", "f32[1, n]", "i32[2]"}), "f32[5, n]");
   EXPECT_EQ(Infer("pad", {"f32[3]", "1"}, {I("gap", 1), I("hi", 2), I("lo", 1)}), "f32[8]");
+  EXPECT_EQ(Infer("trim", {"f32[n, 2]", "i32[]"}, {I("size", 5)}), "f32[5, 2]");
+  EXPECT_EQ(Infer("nonzero", {"bool[n]"}, {I("size", 5)}), "i64[1, 5]");
+  EXPECT_EQ(Infer("nonzero", {"bf16[2, n, 3]"}, {I("size", 5)}), "i64[3, 5]");
+  EXPECT_EQ(Infer("nonzero", {"f32[]"}), "nonzero: x has no dims; reshape it to [1]: x is f32[]");
   EXPECT_EQ(Infer("tile", {"f32[3, 1]"}, {L("times", {2, 4})}), "f32[6, 4]");
   EXPECT_EQ(Infer("gather", {"f32[2, 3, 4]", "i32[7, 8]"}, {I("axis", 1)}), "f32[2, 7, 8, 4]");
   EXPECT_EQ(Infer("scatter_add", {"i32[7, 8]", "f32[2, 7, 8, 4]"}, {I("axis", 1), I("size", 3)}),

@@ -7,7 +7,8 @@ from drawer import DTYPES, Drawer, Refused, Shared
 from graphs import Type
 
 # Ops that are not drawn, and the reason.
-NOT_DRAWN = {"trim": "its size is known in a run only; tests/python_sdk/test_py_selection.py",
+IN_A_RUN = "its size is known in a run only; tests/python_sdk/test_py_selection.py"
+NOT_DRAWN = {"trim": IN_A_RUN, "nonzero": IN_A_RUN, "unique": IN_A_RUN,
              "non_max_suppression": "a rounding error of an operand changes which boxes it chooses; tests/conformance/test_onnx_suppression.py",
              "tree_ensemble": "a rounding error of an operand leads to other leaves; tests/conformance/test_tree_ensemble.py"}
 MATRIX_OPS = {"cholesky", "triangular_solve", "solve", "inv", "det", "qr", "svd", "eigh"}  # only in matrices_bait.py

@@ -43,7 +43,7 @@ def test_every_op_is_drawn(shared):
     """A new op of the catalogue is drawn from its data; attributes.py has a line for facts that the data lack."""
     drawn = Counter(node.op for seed in range(SEEDS) for node in graph_of(shared, seed).nodes())
     assert set(shared.ops) - set(drawn) == set(NOT_DRAWN), "drawn or listed, not both"
-    assert len(NOT_DRAWN) < 5
+    assert len(set(NOT_DRAWN.values())) < 4, "few reasons not to draw an op"
 
 
 def test_dtypes_dims_and_control_are_drawn(shared):

@@ -186,7 +186,7 @@ def test_each_op_has_ordinary_broadcast_empty_and_size_1_shapes(context):
 # Piecewise linear: the first gradient is constant nearby.
 FLAT = {
     "add", "sub", "mod", "rem", "maximum", "minimum", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "leaky_relu", "clamp", "select",
-    "cast", "identity", "fill", "reshape", "broadcast_to", "sum_to", "transpose", "concat", "split", "slice", "pad", "reverse", "trim", "tile", "gather",
+    "cast", "identity", "fill", "reshape", "broadcast_to", "sum_to", "transpose", "concat", "split", "slice", "pad", "reverse", "trim", "unique", "tile", "gather",
     "scatter_add", "gather_elements", "gather_nd", "triangle", "linspace", "roll", "dynamic_slice", "dynamic_update_slice", "sort", "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "top_k", "cumsum",
     "max_pool", "avg_pool", "random_uniform", "shuffle", "dft"}
 
@@ -234,7 +234,7 @@ def test_both_operands_get_the_gradient_of_a_nan(context, device, op):
 NONE = {
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
     "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "is_nan", "is_inf", "is_finite", "stop_gradient", "iota", "dim",
-    "bit_cast", "slice_index", "argsort", "categorical", "one_hot", "eye", "random", "arg_max", "arg_min", "max_pool_index", "matmul_integer", "conv_integer",
+    "bit_cast", "slice_index", "nonzero", "argsort", "categorical", "one_hot", "eye", "random", "arg_max", "arg_min", "max_pool_index", "matmul_integer", "conv_integer",
     "non_max_suppression", "tree_ensemble",
     "read", "assign", "assign_add", "assign_sub", "print", "assert"}
 

@@ -123,11 +123,18 @@ absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, ui
   return absl::OkStatus();
 }
 
-// The node keeps the symbol that inference made for its size.
-void NameSize(const OpDef& op, const Inferred& inferred, Attrs* attrs) {
+// The node keeps the symbol for its size that a declared type has, or that inference made.
+void NameSize(const Graph& g, const OpDef& op, const std::vector<TensorType>& declared,
+              const Inferred& inferred, Attrs* attrs) {
   const std::string_view name = SizeAttr(op);
   if (name.empty() || FindAttr(*attrs, name)) return;
-  attrs->push_back({std::string(name), *FindAttr(inferred.attrs, name)});
+  AttrValue size = *FindAttr(inferred.attrs, name);
+  if (!declared.empty()) {
+    const Dims &own = inferred.results[0].dims, &wanted = declared[0].dims;
+    const auto d = static_cast<size_t>(std::ranges::find(own, size.i) - own.begin());
+    if (d < wanted.size() && g.module->dims.symbol_index(wanted[d])) size.i = wanted[d];
+  }
+  attrs->push_back({std::string(name), std::move(size)});
   SortAttrs(attrs);
 }
 
@@ -143,7 +150,7 @@ absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<Valu
   RETURN_IF_ERROR(FillOperands(g, in, &index.operands));
   RETURN_IF_ERROR(Infer(op, index.operands, *attrs, g.module->dims, &index.inferred, &index.graph_types,
                         &index.var_types));
-  NameSize(op, index.inferred, attrs);
+  NameSize(g, op, declared, index.inferred, attrs);
   return CheckResults(g, facts.name, names, declared, &index.inferred.results);
 }
 

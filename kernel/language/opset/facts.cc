@@ -83,6 +83,7 @@ std::string_view SizeAttr(const OpDef& def) {
   return "";
 }
 bool HasNewSize(const OpDef& def) { return !SizeAttr(def).empty(); }
+bool IsSizedComposite(const OpDef& def) { return HasNewSize(def) && HasBody(def); }
 bool MayFail(const OpDef& def, DType first) {
   return std::any_of(def.fails.begin(), def.fails.end(), [&](const opset::FailDef& f) {
     return !f.dtypes || first == DType::kNone || f.dtypes & opset::Bit(first);

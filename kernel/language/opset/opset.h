@@ -126,6 +126,7 @@ std::string_view VarAttr(const OpDef&);   // the attribute that names a variable
 std::string_view SizeAttr(const OpDef&);  // the attribute that names a size which only a run knows, or ""
 constexpr std::string_view kNewSize = "fresh()";  // the default of such an attribute
 bool HasNewSize(const OpDef&);                    // only a run knows the size of its result
+bool IsSizedComposite(const OpDef&);              // its body makes the size
 bool MayFail(const OpDef&, DType first);  // depending on its data, if the first operand has this dtype
 bool IsClose(const OpDef&);               // results may differ between devices by rounding
 bool IsTypedByGraph(const OpDef&);        // `call`: its body determines its types

@@ -3,7 +3,7 @@
 
 #include <initializer_list>
 
-#include "kernel/program/grad/graph_sink.h"
+#include "kernel/language/graph/graph_sink.h"
 
 namespace keel {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "kernel/program/grad/graph_sink.h"
+#include "kernel/language/graph/graph_sink.h"
 
 namespace keel {
 

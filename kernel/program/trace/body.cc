@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "kernel/language/graph/copier.h"
-#include "kernel/program/grad/graph_sink.h"
+#include "kernel/language/graph/graph_sink.h"
 #include "kernel/program/trace/tape.h"
 
 namespace keel {

@@ -6,7 +6,7 @@
 
 #include "kernel/language/dims/rule.h"
 #include "kernel/language/dims/substitute.h"
-#include "kernel/program/grad/graph_sink.h"
+#include "kernel/language/graph/graph_sink.h"
 #include "kernel/program/trace/linker.h"
 #include "kernel/program/trace/tape.h"
 

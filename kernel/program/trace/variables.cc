@@ -1,7 +1,7 @@
 // variables.cc: reads, writes and initial values of variables in traces.
 #include "kernel/base/free_name.h"
+#include "kernel/language/graph/graph_sink.h"
 #include "kernel/language/graph/node_effects.h"
-#include "kernel/program/grad/graph_sink.h"
 #include "kernel/program/trace/trace.h"
 #include "kernel/runtime/plan/make_plan.h"
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "kernel/language/graph/copier.h"
+#include "kernel/language/graph/graph_sink.h"
 #include "kernel/language/graph/node_effects.h"
 #include "kernel/runtime/pass/rewrite.h"
 
@@ -78,6 +79,17 @@ class Writer : public GraphCopier {
     if (!node.name.empty() || (graph_.plan && n < originals_))
       if (std::string name = from_.NodeName(n); !from_.by_name.contains(name)) draft->names = {name};
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<ValueId>> Add(Draft draft) override {
+    if (!graph_.plan || !IsSizedComposite(*draft.op)) return GraphCopier::Add(std::move(draft));
+    to_.scope = draft.origin;
+    GraphSink body(to_);
+    ASSIGN_OR_RETURN(std::vector<ValueId> out, ExpandBody(*to_.module->catalogue, *draft.op, draft.in,
+                                                          draft.attrs, to_.module->dims, body));
+    for (size_t i = 0; i < out.size(); i++)
+      if (!draft.names[i].empty()) RETURN_IF_ERROR(to_.NameValue(out[i], draft.names[i]));
+    return out;
   }
 
   const PassGraph& graph_;

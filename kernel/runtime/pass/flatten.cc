@@ -6,7 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "kernel/base/free_name.h"
 #include "kernel/language/graph/constant.h"
-#include "kernel/language/graph/element.h"
+#include "kernel/language/graph/graph_sink.h"
 #include "kernel/language/graph/node_effects.h"
 #include "kernel/runtime/pass/rewrite.h"
 
@@ -26,9 +26,9 @@ struct Work {
 
 absl::StatusOr<uint32_t> FlattenGraph(Work& work, const Graph& from);
 
-class Flattener : public BodySink {
+class Flattener : public GraphSink {
  public:
-  Flattener(Work& work, Graph& to) : work_(work), to_(to) {}
+  Flattener(Work& work, Graph& to) : GraphSink(to), work_(work), to_(to) {}
 
   absl::Status Run(const Graph& from) {
     std::vector<ValueId> map(from.values.size(), kNoValue);
@@ -43,18 +43,12 @@ class Flattener : public BodySink {
     return absl::OkStatus();
   }
 
-  // BodySink: nodes of the bodies of ops.
+  // Nodes of the bodies of ops.
   absl::StatusOr<std::vector<Value>> Node(std::string_view op, std::span<const Value> in,
                                           const Attrs& attrs) override {
     ASSIGN_OR_RETURN(const OpDef* def, work_.to.catalogue->Find(op, 0));
     return Emit(*def, {in.begin(), in.end()}, attrs, {}, {});
   }
-  absl::StatusOr<Value> Literal(DType dtype, double value) override {
-    alignas(16) unsigned char element[16] = {};
-    RETURN_IF_ERROR(ElementFromDouble(dtype, value, element));
-    return to_.AddScalar(dtype, element);
-  }
-  TensorType Type(Value value) override { return to_.values[value].type; }
 
  private:
   absl::StatusOr<ValueId> Find(const Graph& from, std::vector<ValueId>& map, ValueId v) {

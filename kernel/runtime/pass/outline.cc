@@ -3,6 +3,7 @@
 
 #include "kernel/base/hash.h"
 #include "kernel/language/graph/copier.h"
+#include "kernel/language/graph/new_sizes.h"
 #include "kernel/language/graph/node_effects.h"
 #include "kernel/runtime/pass/rewrite.h"
 
@@ -72,6 +73,19 @@ absl::StatusOr<Rewrite::Group> Rewrite::CheckGroup(std::span<const NodeId> nodes
   return group;
 }
 
+// The nodes that read results of a node, or mention the size that it makes.
+std::vector<NodeId> Rewrite::Dependents(NodeId n) {
+  std::vector<NodeId> all;
+  for (ValueId v : graph_->nodes[n].out) all.insert(all.end(), Users(v).begin(), Users(v).end());
+  if (!HasNewSize(*graph_->nodes[n].op)) return all;
+  const NewSizes sizes(*graph_);
+  for (NodeId user : Nodes())
+    sizes.ForEach(graph_->nodes[user], [&](ValueId v) {
+      if (v == graph_->nodes[n].out[0]) all.push_back(user);
+    });
+  return all;
+}
+
 // Collects the nodes before the call that depend on the group. They must not lead back into the group.
 absl::Status Rewrite::CollectLater(Group* group) {
   uint64_t end = Position(group->nodes.back());
@@ -80,23 +94,22 @@ absl::Status Rewrite::CollectLater(Group* group) {
   while (!stack.empty()) {
     NodeId n = stack.back();
     stack.pop_back();
-    for (ValueId v : graph_->nodes[n].out)
-      for (NodeId user : Users(v)) {
-        if (Position(user) > end) continue;
-        if (group->members.contains(user)) {
-          if (!group->members.contains(n))
-            return Invalid("the group is not convex: node ", n, " (", OpName(*graph_->nodes[n].op), " \"",
-                           graph_->NodeName(n), "\") is outside, depends on it, and is used by it");
-          continue;
-        }
-        if (!seen.insert(user).second) continue;
-        if (HasAnyEffect(*graph_, graph_->nodes[user]))
-          return Invalid("node ", user, " (", OpName(*graph_->nodes[user].op),
-                         ") is between the group's nodes, depends on them, and has an effect, so it cannot "
-                         "move after the group");
-        stack.push_back(user);
-        group->later.push_back(user);
+    for (NodeId user : Dependents(n)) {
+      if (Position(user) > end) continue;
+      if (group->members.contains(user)) {
+        if (!group->members.contains(n))
+          return Invalid("the group is not convex: node ", n, " (", OpName(*graph_->nodes[n].op), " \"",
+                         graph_->NodeName(n), "\") is outside, depends on it, and is used by it");
+        continue;
       }
+      if (!seen.insert(user).second) continue;
+      if (HasAnyEffect(*graph_, graph_->nodes[user]))
+        return Invalid("node ", user, " (", OpName(*graph_->nodes[user].op),
+                       ") is between the group's nodes, depends on them, and has an effect, so it cannot "
+                       "move after the group");
+      stack.push_back(user);
+      group->later.push_back(user);
+    }
   }
   SortByPosition(&group->later);
   for (const std::vector<NodeId>* moved : {&group->nodes, &group->later})

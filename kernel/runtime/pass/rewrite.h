@@ -60,8 +60,10 @@ class Rewrite : public Rewriter {
   bool stopped() const { return stopped_; }  // an edit was refused because of Allow
   bool touched() const { return copy_; }     // a private copy exists, even if all edits were undone
   bool exhausted() const { return edit_.rewriter != this; }  // out of memory in the middle of an edit
-  absl::StatusOr<PassGraph> Finish();                        // the verified result; call once
-  std::string Diff() const;                                  // the edits as lines with + and -
+  void MakeCopy();  // creates the private copy, at the first edit; without one, Finish returns the original
+  // The verified result; call once. In a plan, ops that find a size in their body are replaced by it.
+  absl::StatusOr<PassGraph> Finish();
+  std::string Diff() const;  // the edits as lines with + and -
 
   const std::string& DeviceName() override;
   std::span<const NodeId> Nodes() override;
@@ -93,8 +95,7 @@ class Rewrite : public Rewriter {
   class BodyCopy;
 
   bool Alive(NodeId n) const { return n < alive_.size() && alive_[n]; }
-  void MakeCopy();  // creates the private copy
-  void Grow();      // resizes the tables for added nodes and values
+  void Grow();  // resizes the tables for added nodes and values
   void CountUses();
   void Link(NodeId node, NodeId before);
   void Unlink(NodeId node);
@@ -125,6 +126,7 @@ class Rewrite : public Rewriter {
   void TransferName(ValueId from, ValueId to);
   // Outline
   absl::StatusOr<Group> CheckGroup(std::span<const NodeId> nodes);
+  std::vector<NodeId> Dependents(NodeId node);
   absl::Status CollectLater(Group* group);
   void FindBoundary(Group* group);
   absl::StatusOr<uint32_t> MakeBody(const Group& group, std::string_view name);

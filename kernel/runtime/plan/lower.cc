@@ -166,7 +166,7 @@ class Lowering : public BodySink {
       return AddSizedBodies(std::move(step), inferred, names);
     if (IsControl(op)) return AddControl(std::move(step), inferred, names);
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
-    if (HasNewSize(op))
+    if (HasNewSize(op) && !HasBody(op))
       return Unimplemented(OpName(op), " has a size that only a run knows; only ops of Keel may");
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
     if (!step.body && out_.accelerator && FoldOnHost(out_, &step, inferred, names, options_, &folded_bytes_))

@@ -9,11 +9,10 @@
 namespace keel {
 namespace {
 
-// Whether a node calls a graph with effects.
-bool AnyCallsEffects(const PlanRequest& request) {
+bool AnyIsWrittenOut(const PlanRequest& request) {
   const std::vector<bool> needed = request.Needed();
   for (NodeId n = 0; n < needed.size(); n++)
-    if (needed[n] && CallsEffects(*request.graph, request.graph->nodes[n])) return true;
+    if (needed[n] && IsWrittenOut(*request.graph, request.graph->nodes[n])) return true;
   return false;
 }
 
@@ -58,6 +57,10 @@ absl::StatusOr<PlannedBody> PlanBody(const Graph& body, std::span<const TensorTy
 
 absl::StatusOr<std::shared_ptr<Plan>> MakePlan(const PlanRequest& request, PlanOptions options,
                                                const Optimizer& optimizer) {
+  if (request.graph->new_sizes && AnyIsWrittenOut(request)) {  // now, so that passes optimise these nodes
+    ASSIGN_OR_RETURN(PlannedGraph flat, WriteOut(request));
+    return MakePlan(flat.Request(request.device), std::move(options), optimizer);
+  }
   TimedBlock block("plan", request.graph->name);
   block.Note("device", request.device->name());
   RETURN_IF_ERROR(request.device->Open().status());
@@ -71,8 +74,8 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(const PlanRequest& request, PlanO
 
 absl::StatusOr<std::shared_ptr<Plan>> MakePlacedPlan(const PlanRequest& request, const Placing& placing,
                                                      const Optimizer& optimizer, PlanOptions options) {
-  if (AnyCallsEffects(request)) {
-    ASSIGN_OR_RETURN(PlannedGraph flat, WriteOutEffects(request));
+  if (AnyIsWrittenOut(request)) {
+    ASSIGN_OR_RETURN(PlannedGraph flat, WriteOut(request));
     return MakePlacedPlan(flat.Request(request.device), placing, optimizer, options);
   }
   options.plan_body = PlanBody;

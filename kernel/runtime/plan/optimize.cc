@@ -104,8 +104,9 @@ absl::StatusOr<std::shared_ptr<Plan>> Optimizer::Make(const PlanRequest& request
   return Plan::Make(best.Request(request.device), options);
 }
 
-absl::StatusOr<PlannedGraph> WriteOutEffects(const PlanRequest& request) {
+absl::StatusOr<PlannedGraph> WriteOut(const PlanRequest& request) {
   Rewrite work(ToPassGraph(request), {request.device, nullptr});
+  work.MakeCopy();
   for (NodeId n = CallWithEffects(work); n != kNoValue; n = CallWithEffects(work))
     RETURN_IF_ERROR(work.Inline(n));
   ASSIGN_OR_RETURN(PassGraph end, work.Finish());

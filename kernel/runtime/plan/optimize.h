@@ -29,8 +29,9 @@ struct Optimizer {
   absl::StatusOr<std::shared_ptr<Plan>> Make(const PlanRequest& request, PlanOptions options) const;
 };
 
-// Inlines all calls with effects, so that each node can be placed separately.
-absl::StatusOr<PlannedGraph> WriteOutEffects(const PlanRequest& request);
+// Replaces the nodes that IsWrittenOut by the nodes of their bodies, so that each can be placed separately. A
+// body may contain such nodes again.
+absl::StatusOr<PlannedGraph> WriteOut(const PlanRequest& request);
 
 // A copy of the graph's module with the optimised graph; null if the passes changed nothing.
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,

@@ -109,6 +109,10 @@ bool CallsEffects(const Graph& graph, const Node& node) {
          !BodiesMakeSizes(*graph.module, node.attrs);  // runs as a plan of its own (sized_bodies.h)
 }
 
+bool IsWrittenOut(const Graph& graph, const Node& node) {
+  return IsSizedComposite(*node.op) || CallsEffects(graph, node);
+}
+
 bool NeedsHost(const Graph& graph, const std::vector<bool>& needed) {
   if (!graph.effects.Any()) return false;
   for (size_t n = 0; n < needed.size(); n++)

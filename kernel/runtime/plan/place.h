@@ -22,8 +22,10 @@ struct Placing {
   std::function<absl::StatusOr<Device*>(const std::string&)> find;  // the device with a scope's name
 };
 bool NeedsPlacing(const Graph& graph, const Placing& placing);
-// Whether the node calls a graph with effects, which must be inlined.
 bool CallsEffects(const Graph& graph, const Node& node);
+// Whether the nodes of the node's body take its place before nodes are placed: it calls a graph with effects,
+// or its op finds a size in its body.
+bool IsWrittenOut(const Graph& graph, const Node& node);
 // Whether some needed nodes must run on the host even if the device has its own memory.
 bool NeedsHost(const Graph& graph, const std::vector<bool>& needed);
 // Whether a needed node has a result whose size only a run knows.

@@ -1,4 +1,7 @@
 // composite.cc: ops that Keel defines by a body and ONNX has, too. Others arrive as their bodies.
+#include <algorithm>
+#include <iterator>
+
 #include "plugins/onnx/export/call.h"
 
 namespace onnx_export {
@@ -43,6 +46,23 @@ void cumprod(Call& c) {
   running(c);
 }
 
+// ONNX Runtime has the operator for some dtypes.
+void nonzero(Call& c) {
+  constexpr keel_dt kTaken[] = {KEEL_BOOL, KEEL_U8, KEEL_I32, KEEL_I64, KEEL_F32};
+  const bool taken = std::ranges::find(kTaken, c.dtype()) != std::end(kTaken);
+  c.give("NonZero", {taken ? c.in(0) : c.cast(c.in(0), KEEL_BOOL)});
+}
+
+// The same here.
+void unique(Call& c) {
+  constexpr keel_dt kTaken[] = {KEEL_I8, KEEL_I64, KEEL_U64, KEEL_F32, KEEL_F64};
+  const bool taken = std::ranges::find(kTaken, c.dtype()) != std::end(kTaken);
+  const std::string x = taken ? c.in(0) : c.cast(c.in(0), is_float(c.dtype()) ? KEEL_F32 : KEEL_I64);
+  const Names out = c.scope.add_many("Unique", {x}, NodeAttrs().i("sorted", 1), 4);
+  taken ? c.give(out[0]) : c.give_cast(out[0]);
+  for (size_t i = 1; i < out.size(); i++) c.give(out[i]);
+}
+
 constexpr Row kRows[] = {{"sigmoid", plain, "Sigmoid"},
                          {"softplus", plain, "Softplus"},
                          {"tan", plain, "Tan"},
@@ -55,7 +75,9 @@ constexpr Row kRows[] = {{"sigmoid", plain, "Sigmoid"},
                          {"log_softmax", along_axis, "LogSoftmax"},
                          {"layer_norm", layer_norm},
                          {"cumprod", cumprod, "CumProd"},
-                         {"batch_norm", batch_norm}};
+                         {"batch_norm", batch_norm},
+                         {"nonzero", nonzero},
+                         {"unique", unique}};
 
 }  // namespace
 

@@ -11,32 +11,15 @@ namespace {
 
 // The places of the true elements of a bool[n]: i64[m].
 Term true_places(const Term& mask) {
-  Edit& e = mask.edit();
-  const keel_dim size = mask.dim(0);
-  const Term ones = mask.to(KEEL_I64);
-  const Term before = ones.op("cumsum", Attrs().flag("exclusive", true));
-  const Term to = select(mask, before, ones.size(size));  // the others go to an element that trim drops
-  const Term all =
-      to.op("scatter_add", counting_term(e, size, KEEL_I64), Attrs().dim("size", e.add(size, 1)));
-  return all.op("trim", ones.sum({0}));
+  const Term found = mask.op("nonzero");
+  return found.reshape({found.dim(1)});
 }
 
 Term flattened(const Term& x) { return x.reshape({x.edit().product(x.dims())}); }
 
 void nonzero(Call& c) {
-  const Term x(c, 0);
-  if (x.rank() == 0) c.unsupported("its operand has no dims");
-  const Dims dims = x.dims();
-  Term rest = true_places(flattened(x.dtype() == KEEL_BOOL ? x : x.op("not_equal", 0)));
-  const keel_dim found = rest.dim(0);
-  Ids rows(dims.size());
-  for (size_t d = dims.size(); d-- > 1;) {
-    const Term size = rest.size(dims[d]);
-    rows[d] = rest.op("mod", size).reshape({1, found}).v;
-    rest = rest / size;
-  }
-  rows[0] = rest.reshape({1, found}).v;
-  c.done("concat", rows, Attrs().i("axis", 0));
+  if (c.rank(0) == 0) c.unsupported("its operand has no dims");
+  c.done("nonzero", {c.in(0)});
 }
 
 void compress(Call& c) {
@@ -47,24 +30,24 @@ void compress(Call& c) {
   c.done("gather", {x.v, true_places(Term(c, 1)).v}, Attrs().i("axis", axis));
 }
 
-struct Sorted {
-  Term order;   // i64[n], stable
-  Term is_new;  // bool[n]: whether an entry differs from the one before it in this order
+// The different entries of an operand in order: the first place of each, its number for each entry, and how
+// often it occurs.
+struct Different {
+  Term first, inverse, counts;
 };
 
-Sorted sorted_numbers(const Term& x) {
+Different different_numbers(const Term& x) {
   Edit& e = x.edit();
-  const Term places = counting_term(e, x.dim(0), KEEL_I64);
-  const Ids sorted = e.ops("sort", {x.v}, {}, 2);
-  const Term values(e, sorted[0]), before = values.gather(places.op("sub", 1).op("maximum", 0), 0);
-  return {Term(e, sorted[1]), places.op("equal", 0) | values.op("not_equal", before)};
+  const Ids found = e.ops("unique", {x.v}, {}, 4);
+  return {Term(e, found[1]), Term(e, found[2]), Term(e, found[3])};
 }
 
 // The slices x[:, i] of x[m, n] in lexicographic order: stable sorts by their elements, from the last to the
 // first.
-Sorted sorted_slices(const Term& x) {
+Different different_slices(const Term& x) {
   Edit& e = x.edit();
-  const Term places = counting_term(e, x.dim(1), KEEL_I64);
+  const keel_dim n = x.dim(1);
+  const Term places = counting_term(e, n, KEEL_I64);
   const auto body = [](const Terms& carried, const Terms&, const Terms& scanned) {
     const Term& order = carried[0];
     return Terms{order.gather(scanned[0].gather(order, 0).op("argsort"), 0)};
@@ -72,7 +55,10 @@ Sorted sorted_slices(const Term& x) {
   const Term order =
       scan(e, {.carried = {places}, .invariants = {}, .scanned = {x}, .reverse = true}, body)[0];
   const Term values = x.gather(order, 1), before = values.gather(places.op("sub", 1).op("maximum", 0), 1);
-  return {order, places.op("equal", 0) | values.op("not_equal", before).reduced("reduce_max", {0})};
+  const Term is_new = places.op("equal", 0) | values.op("not_equal", before).reduced("reduce_max", {0});
+  const Term group = is_new.to(KEEL_I64).op("cumsum") - 1, first = order.gather(true_places(is_new), 0);
+  return {first, order.op("scatter_add", group, Attrs().dim("size", n)),
+          group.op("scatter_add", filled(e, KEEL_I64, 1, {n}), Attrs().dim("size", first.dim(0)))};
 }
 
 // x with `axis` behind all other dims, which are one: [m, n].
@@ -93,29 +79,24 @@ Term byte_columns(Call& c, bool flat, int64_t axis) {
 
 // With sorted=0 the different entries are in the order of their first occurrences.
 void unique(Call& c) {
-  Edit& e = c.e;
   const bool flat = !c.has_attribute("axis");
   const Term x = flat ? flattened(Term(c, 0)) : Term(c, 0);
   const int64_t axis = c.axis(c.i("axis", 0), static_cast<int64_t>(x.rank()));
-  const keel_dim n = x.dim(static_cast<size_t>(axis));
-  const Term keys = x.dtype() == KEEL_BOOL ? x.to(KEEL_U8) : x;
-  const auto [order, is_new] = holds_strings(c, 0) ? sorted_slices(byte_columns(c, flat, axis))
-                               : x.rank() == 1     ? sorted_numbers(keys)
-                                                   : sorted_slices(slices(keys, axis));
-  Term group = is_new.to(KEEL_I64).op("cumsum") - 1;
-  Term first = order.gather(true_places(is_new), 0);
-  const keel_dim found = first.dim(0);
+  auto [first, inverse, counts] =
+      holds_strings(c, 0) ? different_slices(byte_columns(c, flat, axis))
+      : x.rank() == 1     ? different_numbers(x)
+                          : different_slices(slices(x.dtype() == KEEL_BOOL ? x.to(KEEL_U8) : x, axis));
   if (!c.i("sorted", 1)) {
     const Term turn = first.op("argsort");
-    group = turn.op("argsort").gather(group, 0);
     first = first.gather(turn, 0);
+    inverse = turn.op("argsort").gather(inverse, 0);
+    counts = counts.gather(turn, 0);
   }
   c.done("gather", {x.v, first.v}, Attrs().i("axis", axis));
   if (c.out[0]) c.out[0]->table = c.value(0).table;
-  if (c.wants(1)) c.set(1, first.v);
-  if (c.wants(2)) c.set(2, order.op("scatter_add", group, Attrs().dim("size", n)).v);
-  if (!c.wants(3)) return;
-  c.set(3, group.op("scatter_add", filled(e, KEEL_I64, 1, {n}), Attrs().dim("size", found)).v);
+  const Term* results[] = {&first, &inverse, &counts};
+  for (size_t i = 0; i < 3; i++)
+    if (c.wants(i + 1)) c.set(i + 1, results[i]->v);
 }
 
 // Optional operand i, one number.

@@ -1,4 +1,4 @@
-"""Functions whose result has a size that depends on the data: composed of ops, the last of them trim.
+"""Functions whose result has a size that depends on the data, by the ops nonzero and unique: NumPy's forms of them.
 
 In a traced function such a size is a symbol of its own. Each result waits for its size, also on a device. Loops and
 branches may use these functions, but not return a tensor of such a size: UnimplementedError.
@@ -8,17 +8,9 @@ from ._keel import ops
 from .errors import InvalidError
 
 
-def true_places(mask):
-    """The places of the true elements of a bool tensor, in row-major order: i64[m]."""
-    flat = ops.reshape(mask, [-1]) if mask.ndim != 1 else mask
-    size, ones = flat.shape[0], ops.cast(flat, "i64")
-    to = ops.select(flat, ops.cumsum(ones, exclusive=True), ops.dim(size))  # the others go to an element that trim drops
-    return ops.trim(ops.scatter_add(to, ops.iota([size]), size=size + 1), ops.reduce_sum(ones))
-
-
-def _counted(size, like):
-    """A size as a scalar that has the dtype of `like`."""
-    return ops.dim(size, dtype=like.dtype)
+def true_places(x):
+    """The places of the elements that are true, or other numbers than zero, in row-major order: i64[m]."""
+    return ops.reshape(ops.nonzero(ops.reshape(x, [-1])), [-1])
 
 
 def nonzero(x):
@@ -42,9 +34,9 @@ def _indices(operand, x):
     x = _keel.array(x)
     if x.ndim == 0:
         raise InvalidError(f"{operand} is {x.dtype.name}[], expected at least one dim; reshape it to [1] first")
-    rest, found = true_places(x if x.dtype == "bool" else x != 0), []
-    for size in reversed(x.shape[1:]):
-        number = _counted(size, rest)
+    rest, found = true_places(x), []
+    for size in reversed(x.shape[1:]):  # a row of ops.nonzero(x) each, without copies of rows
+        number = ops.dim(size)
         found.append(rest % number)
         rest = rest // number
     return (rest, *reversed(found))
@@ -67,18 +59,7 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False):
     first occurrence of each (i64[m]), for each element of x its place in the result (i64, with the shape of x), and the
     number of occurrences of each (i64[m]). Every NaN is an element of its own."""
     x = _keel.array(x)
-    flat = ops.reshape(x, [-1])
-    size = flat.shape[0]
-    values, order = ops.sort(ops.cast(flat, "i32") if x.dtype == "bool" else flat)
-    places = ops.iota([size])
-    new = ops.logical_or(places == 0, values != ops.gather(values, ops.maximum(places - 1, 0)))
-    group = ops.cumsum(ops.cast(new, "i64")) - 1
-    first = ops.gather(order, true_places(new))  # the sort is stable
-    results = [ops.gather(flat, first)]
-    if return_index:
-        results.append(first)
-    if return_inverse:
-        results.append(ops.reshape(ops.scatter_add(order, group, size=size), x.shape))
-    if return_counts:
-        results.append(ops.scatter_add(group, ops.fill(ops.cast(1, "i64"), [size]), size=first.shape[0]))
+    values, first, inverse, counts = ops.unique(ops.reshape(x, [-1]))
+    wanted = [(True, values), (return_index, first), (return_inverse, ops.reshape(inverse, x.shape)), (return_counts, counts)]
+    results = [result for flag, result in wanted if flag]
     return results[0] if len(results) == 1 else tuple(results)

@@ -3,7 +3,7 @@ import operator
 
 from . import _keel
 from ._keel import ops
-from .errors import InvalidError
+from .errors import Code, InvalidError, PreconditionError, RangeError
 
 
 def sizes(shape):
@@ -44,21 +44,46 @@ def stack(values, axis=0):
     return ops.concat([t[(slice(None),) * place + (None,)] for t in tensors], axis=place)
 
 
-def arange(start, stop=None, step=1, dtype=None):
-    """start, start + step, ... up to stop (exclusive), as range(). dtype: i32 for integers, else f32."""
+def arange(start, stop=None, step=1, dtype=None, limit=None):
+    """start, start + step, ... up to stop (exclusive), as range(). dtype: i32 for integers, else f32. limit: the most
+    numbers there may be, an int or a keel.Dim; a traced function needs it if start, stop or step is a tensor, because only
+    a run knows the size of the result. Raises RangeError beyond the limit, PreconditionError without one in such a trace."""
     if stop is None:
         start, stop = 0, start
-    start, stop, step = (v.item() if isinstance(v, (_keel.Tensor, _keel.Variable)) else v for v in (start, stop, step))
+    ends = [_keel.array(v) if isinstance(v, (_keel.Tensor, _keel.Variable)) else v for v in (start, stop, step)]
+    if any(isinstance(v, _keel.Tensor) and v.symbolic for v in ends):
+        return _limited(ends, dtype, limit)
+    start, stop, step = (v.item() if isinstance(v, _keel.Tensor) else v for v in ends)
     if not step:
         raise InvalidError("arange: the step is 0")
     if any(isinstance(v, _keel.Dim) for v in (start, stop, step)):
         return _counted(start, stop, step, dtype)
-    count = int(max(0, -((start - stop) // step)))
     whole = all(isinstance(v, int) for v in (start, stop, step))
+    count = int(max(0, _steps(start, stop, step, whole)))
+    if isinstance(limit, int) and count > limit:
+        raise RangeError(f"arange: there are {count} numbers, but limit is {limit}", Code.RANGE)
     dtype = dtype or (_keel.i32 if whole else _keel.f32)
     ends = [start, start + step * (count - 1)] if count else []
     _keel.array(ends, dtype)  # raises for numbers that the dtype has not
     return _keel.array(_numbers(start, step, count, whole and all(-2**30 <= v < 2**30 for v in (*ends, step))), dtype)
+
+
+def _steps(start, stop, step, whole):
+    """The number of steps from start to stop, rounded up, as numpy.arange() counts them. Numbers or tensors."""
+    return -((start - stop) // step) if whole else -((start - stop) / step // 1)
+
+
+def _limited(ends, dtype, limit):
+    """arange() of tensors of a trace."""
+    if limit is None:
+        raise PreconditionError("arange: start, stop or step is a tensor of a trace, which has no value yet", Code.PRECONDITION,
+                                hint="pass limit=N, the most numbers there may be: an int or a keel.Dim")
+    ends = [ops.dim(v) if isinstance(v, _keel.Dim) else _keel.array(v) for v in ends]
+    whole = all(v.dtype.kind != "f" for v in ends)
+    start, stop, step = (ops.cast(ops.reshape(v, []), "i64" if whole else "f64") for v in ends)
+    count = ops.cast(ops.maximum(_steps(start, stop, step, whole), 0), "i64")
+    numbers = start + step * ops.iota([limit], dtype=start.dtype)
+    return ops.trim(numbers, count).astype(dtype or (_keel.i32 if whole else _keel.f32))
 
 
 def _numbers(start, step, count, small):

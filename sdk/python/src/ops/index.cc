@@ -91,9 +91,9 @@ Tensor pick_true(const Tensor& t, const Tensor& mask, int64_t dim) {
       shape.push_back(covered);
     else if (d < dim || d >= end)
       shape.push_back(t.dim(d));
-  nb::object places = nb::module_::import_("keel.selection").attr("true_places")(object_of(mask));
-  return keel::gather(at(keel::reshape(at(t), keel::Ints(std::move(shape)))), at(to_tensor(places)),
-                      {.axis = dim});
+  const Tensor places = keel::nonzero(at(keel::reshape(at(mask), {-1})));
+  return keel::gather(at(keel::reshape(at(t), keel::Ints(std::move(shape)))),
+                      at(keel::reshape(at(places), {-1})), {.axis = dim});
 }
 
 bool is_slice(nb::handle i) { return PySlice_Check(i.ptr()); }

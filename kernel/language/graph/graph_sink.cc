@@ -1,4 +1,4 @@
-#include "kernel/program/grad/graph_sink.h"
+#include "kernel/language/graph/graph_sink.h"
 
 #include "kernel/language/graph/element.h"
 
