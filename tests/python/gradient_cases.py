@@ -260,7 +260,6 @@ CASES = {
              [((1,), {}), ((5,), {"descending": True}), ((3, 4), {"axis": 0}), ((2, 3, 2), {"axis": 1}), ((0, 3), {})]],
     "top_k": [Case([apart(*shape)], {"k": k, **a}, 2) for shape, k, a in
               [((1,), 1, {}), ((5,), 3, {}), ((2, 4), 2, {"largest": False}), ((2, 2, 3), 3, {}), ((0, 3), 2, {}), ((3,), 0, {})]],
-    "unique": [Case([apart(n)], {"size": n}, 4) for n in (1, 5, 0)],
     "trim": [Case([draw(*shape), np.asarray(count, kind)], {"size": count}) for shape, count, kind in
              [((5,), 3, "i8"), ((3, 2), 2, "i4"), ((4, 3), 2, "i8"), ((1, 1), 1, "i8"), ((3,), 0, "i8"), ((0, 2), 0, "i8")]],
     "cumsum": along(draw) + along(draw, exclusive=True) + along(draw, reverse=True) + along(draw, exclusive=True, reverse=True),
@@ -301,4 +300,5 @@ CASES = {
     "erf_inv": unary(inside), "truncated_normal": [Case([KEY, np.array(-0.4), np.array(1.3)], {"dims": dims}) for dims in ([], [1], [0], [2, 3])],
     "shuffle": [Case([KEY, draw(*shape)], {"axis": axis}) for shape, axis in [((1,), 0), ((5,), 0), ((2, 3), 1), ((3, 0), 0)]],
     "random_uniform": [Case([KEY, np.array(-0.4), np.array(1.3)], {"dims": dims}) for dims in ([], [1], [0], [2, 3])],
+    "unique": [Case([apart(n)], {"size": n}, 4) for n in (1, 5, 0)],
 }
