@@ -1,6 +1,6 @@
 // composite.cc: ops that Keel defines by a body and ONNX has, too. Others arrive as their bodies.
 #include <algorithm>
-#include <iterator>
+#include <initializer_list>
 
 #include "plugins/onnx/export/call.h"
 
@@ -46,17 +46,18 @@ void cumprod(Call& c) {
   running(c);
 }
 
-// ONNX Runtime has the operator for some dtypes.
+bool is_among(keel_dt dtype, std::initializer_list<keel_dt> all) {
+  return std::ranges::find(all, dtype) != all.end();
+}
+
+// ONNX Runtime has NonZero and Unique for some dtypes; others are cast.
 void nonzero(Call& c) {
-  constexpr keel_dt kTaken[] = {KEEL_BOOL, KEEL_U8, KEEL_I32, KEEL_I64, KEEL_F32};
-  const bool taken = std::ranges::find(kTaken, c.dtype()) != std::end(kTaken);
+  const bool taken = is_among(c.dtype(), {KEEL_BOOL, KEEL_U8, KEEL_I32, KEEL_I64, KEEL_F32});
   c.give("NonZero", {taken ? c.in(0) : c.cast(c.in(0), KEEL_BOOL)});
 }
 
-// The same here.
 void unique(Call& c) {
-  constexpr keel_dt kTaken[] = {KEEL_I8, KEEL_I64, KEEL_U64, KEEL_F32, KEEL_F64};
-  const bool taken = std::ranges::find(kTaken, c.dtype()) != std::end(kTaken);
+  const bool taken = is_among(c.dtype(), {KEEL_I8, KEEL_I64, KEEL_U64, KEEL_F32, KEEL_F64});
   const std::string x = taken ? c.in(0) : c.cast(c.in(0), is_float(c.dtype()) ? KEEL_F32 : KEEL_I64);
   const Names out = c.scope.add_many("Unique", {x}, NodeAttrs().i("sorted", 1), 4);
   taken ? c.give(out[0]) : c.give_cast(out[0]);

@@ -60,6 +60,8 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False):
     number of occurrences of each (i64[m]). Every NaN is an element of its own."""
     x = _keel.array(x)
     values, first, inverse, counts = ops.unique(ops.reshape(x, [-1]))
-    wanted = [(True, values), (return_index, first), (return_inverse, ops.reshape(inverse, x.shape)), (return_counts, counts)]
+    if return_inverse:
+        inverse = ops.reshape(inverse, x.shape)
+    wanted = [(True, values), (return_index, first), (return_inverse, inverse), (return_counts, counts)]
     results = [result for flag, result in wanted if flag]
     return results[0] if len(results) == 1 else tuple(results)
