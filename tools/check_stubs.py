@@ -32,7 +32,7 @@ keel\.Module\.(svg|variables)
 # forwarded to the variable's value
 keel\.Variable\.(__\w+__|item|numpy|tolist)
 # a module that can be called, and ops whose names have NumPy's forms
-keel\._keel\.ops\.(nonzero|random|unique)
+keel\._keel\.ops\.(einsum|nonzero|random|unique)
 # for the stubs alone
 keel\._(TensorLike|DTypeLike|Sizes)
 keel\.random.*

@@ -76,7 +76,7 @@ from typing import Literal
 from keel import Dim, Tensor, _DTypeLike, _Sizes, _TensorLike
 
 '''
-STUBS_OF_THEIR_OWN = {"random", "nonzero", "unique"}  # in keel/__init__.pyi: a callable module, and NumPy's forms
+STUBS_OF_THEIR_OWN = {"random", "einsum", "nonzero", "unique"}  # in keel/__init__.pyi: a callable module, and NumPy's forms
 PYTHON = {  # kind: type of the argument
     "kOperand": "_TensorLike", "kMany": "Iterable[_TensorLike]", "kFlag": "bool", "kF64": "float", "kText": "str",
     "kDtype": "_DTypeLike", "kI64": "int", "kDim": "int | Dim", "kI64s": "_Sizes", "kDims": "_Sizes"}

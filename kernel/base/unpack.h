@@ -1,8 +1,5 @@
-// unpack.h: texts that are part of the library, which tools/cmake/embed.py packs to a third of their size.
-//
-// Steps follow each other; each begins with a byte c. c < 128: the next c + 1 bytes are text. Otherwise c -
-// 125 bytes of the text so far are repeated, beginning d bytes before its end; d follows in groups of 7 bits,
-// the lowest first, with 128 added to all but the last. A copy may be longer than d: then it repeats itself.
+// unpack.h: texts that are part of the library, which tools/cmake/embed.py compresses to a quarter of their
+// size.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +15,10 @@ struct PackedFile {
 };
 struct PackedTexts {
   std::span<const PackedFile> files;
-  std::span<const unsigned char> steps;  // of all texts, one after another
+  std::span<const unsigned char> bytes;  // of all texts, one after another, in zlib's format
 };
 
-// The texts, one after another. The steps are trusted: they come from the build.
+// The texts, one after another. The bytes are trusted: they come from the build.
 std::string Unpack(const PackedTexts& texts);
 
 }  // namespace keel

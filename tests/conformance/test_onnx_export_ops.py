@@ -56,6 +56,9 @@ SHAPES = [
         "matmul(cast(x){to=i8}, cast(x){to=i8}){ta=true}", "layer_norm(x, fill(2.0){dims=[4]}, fill(1.0){dims=[4]})",
         "rms_norm(x, fill(2.0){dims=[4]})", "one_hot(cast(x){to=i32}){depth=5}", "one_hot(cast(x){to=i64}){depth=5, axis=1}",
         "matmul_blocks(x, cast(iota(){dims=[5, 3, 1]}){to=u8}, fill(0.5){dims=[5, 3]}){rounded=true}",
+        "einsum(x, x){x=[0, 1, 2], y=[0, 3, 2], to=[0, 3, 1]}", "einsum(x, x){x=[7, -1, 3], y=[4, -1, 3], to=[4, 7]}",
+        "einsum(cast(x){to=i8}, cast(x){to=i8}){x=[0, 1, 2], y=[0, 1, 3], to=[3, 2]}", "einsum(cast(x){to=u64}, cast(x){to=u64}){x=[0, 1, 2], y=[0, 1, 2], to=[]}",
+        "einsum(slice(x){stop=[2, 0, 4]}, x){x=[0, 1, 2], y=[0, 3, 2], to=[1, 3]}",
         "attention(x, x, x){causal=true}", "cross_entropy(x, fill(2){dims=[2, 3]})",
     )
 ] + [

@@ -21,6 +21,7 @@ TEST_F(Opset, SymbolicAgreesWithConcrete) {
   const std::vector<Case> cases = {
       {"add", {"f32[a, b]", "f32[c]"}, {}},
       {"matmul", {"f32[a, b, 3]", "f32[c, d]"}, {}},
+      {"einsum", {"f32[a, b, c]", "f32[b, d, a]"}, {L("to", {3, 0}), L("x", {0, 1, 2}), L("y", {1, 3, 0})}},
       {"solve", {"f32[a, b, b]", "f32[c, 3, d]"}, {}},
       {"svd", {"f32[a, b, c]"}, {}},
       {"conv", {"f32[a, 2, b, c]", "f32[4, 2, 3, 2]"}, {I("hi", 1), L("lo", {0, 2}), L("stride", {2, 3})}},
@@ -162,6 +163,9 @@ const std::vector<Case> kBodies = {
     {"sum_to", {"f32[b, s, 3]"}, {L("dims", {1, 3})}},
     {"linspace", {"f16[]", "f16[]"}, {I("n", 5)}},
     {"roll", {"i8[b, n, 3]"}, {I("axis", 1), I("shift", -2)}},
+    {"einsum", {"f32[b, s, 3]", "f32[3, b, n]"}, {L("to", {0, 1, 3}), L("x", {0, 1, 2}), L("y", {2, 0, 3})}},
+    {"einsum", {"i16[k, m, b]", "i16[b, n, k]"}, {L("to", {3, 1}), L("x", {0, 1, 2}), L("y", {2, 3, 0})}},
+    {"einsum", {"f16[m]", "f16[n, 2]"}, {L("to", {2, 0}), L("x", {0}), L("y", {1, 2})}},
     {"nonzero", {"bool[n]"}, {I("size", 5)}},
     {"nonzero", {"f16[b, 3, n]"}, {I("size", 5)}},
     {"nonzero", {"u8[2, 1, 3, 2, b, 2, 1, n]"}, {I("size", 0)}},

@@ -104,6 +104,25 @@ TEST_F(Opset, Transforms) {
   EXPECT_EQ(Infer("dft", {"f64[3, 5, 2]"}, {B("inverse", true), I("length", 6)}), "f64[3, 6, 2]");
 }
 
+TEST_F(Opset, SumsOfProductsByLabels) {
+  const auto infer = [&](std::vector<const char*> in, std::vector<int64_t> x, std::vector<int64_t> y,
+                         std::vector<int64_t> to) {
+    return Infer("einsum", in, {L("to", std::move(to)), L("x", std::move(x)), L("y", std::move(y))});
+  };
+  EXPECT_EQ(infer({"f32[m, 3]", "f32[3, n]"}, {0, 1}, {1, 2}, {2, 0}), "f32[n, m]");
+  EXPECT_EQ(infer({"i8[2, 3]", "i8[2, 3]"}, {7, -1}, {7, -1}, {}), "i8[]");
+  EXPECT_EQ(infer({"f64[]", "f64[4]"}, {}, {0}, {0}), "f64[4]");
+  EXPECT_EQ(infer({"f32[2, 3]", "f32[4, 2]"}, {0, 1}, {1, 2}, {0}),
+            "einsum: [2, 3] labelled [0, 1] and [4, 2] labelled [1, 2] differ in the size of a label: a is "
+            "f32[2, 3], b is f32[4, 2]");
+  EXPECT_EQ(infer({"f32[2, 2]", "f32[2]"}, {0, 0}, {1}, {0}),
+            "einsum: a label repeats in x [0, 0], y [1] or to [0]: a is f32[2, 2], b is f32[2]");
+  EXPECT_EQ(infer({"f32[2]", "f32[2]"}, {0}, {1}, {1, 2}),
+            "einsum: to [1, 2] has a label that neither x [0] nor y [1] has: a is f32[2], b is f32[2]");
+  EXPECT_EQ(infer({"f32[2]", "f32[2]"}, {0, 1}, {1}, {1}),
+            "einsum: attribute x has 2 entries but P has 1 dims: a is f32[2], b is f32[2]");
+}
+
 TEST_F(Opset, Shapes) {
   EXPECT_EQ(Infer("fill", {"f32[]"}, {L("dims", {2, 3})}), "f32[2, 3]");
   EXPECT_EQ(Infer("iota", {}, {I("axis", 1), L("dims", {2, 3})}), "i64[2, 3]");

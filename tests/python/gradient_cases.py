@@ -301,4 +301,8 @@ CASES = {
     "shuffle": [Case([KEY, draw(*shape)], {"axis": axis}) for shape, axis in [((1,), 0), ((5,), 0), ((2, 3), 1), ((3, 0), 0)]],
     "random_uniform": [Case([KEY, np.array(-0.4), np.array(1.3)], {"dims": dims}) for dims in ([], [1], [0], [2, 3])],
     "unique": [Case([apart(n)], {"size": n}, 4) for n in (1, 5, 0)],
+    "einsum": [Case([draw(*[size[label] for label in x]), draw(*[size[label] for label in y])], {"x": x, "y": y, "to": to})
+               for size in ({0: 2, 1: 3, 2: 4, 3: 2}, {0: 1, 1: 1, 2: 1, 3: 1}, {0: 0, 1: 2, 2: 3, 3: 1}, {0: 2, 1: 0, 2: 3, 3: 2})
+               for x, y, to in (([0, 1], [1, 2], [0, 2]), ([3, 1, 0], [3, 2, 1], [0, 3, 2]), ([0], [2, 3], [3, 0]), ([0, 1], [0, 1], []),
+                                ([0, 1, 2], [1, 3], [3, 0]), ([], [1, 0], [0]))],
 }

@@ -18,12 +18,30 @@ absl::Status Bcast(Env& env, Args args, Val* out) {
   return out->SetList(std::move(list));
 }
 
+// The index of the entry in the list; the list's size if it is missing.
+int64_t IndexOf(const List& list, int64_t entry) {
+  return std::find(list.begin(), list.end(), entry) - list.begin();
+}
+bool Has(const List& list, int64_t entry) { return IndexOf(list, entry) < static_cast<int64_t>(list.size()); }
+
+absl::Status Find(Env&, Args args, Val* out) {
+  List list;
+  for (int64_t entry : args[1].list) list.push_back(IndexOf(args[0].list, entry));
+  return out->SetList(std::move(list));
+}
+
+absl::Status Without(Env&, Args args, Val* out) {
+  List list;
+  for (int64_t entry : args[0].list)
+    if (!Has(args[1].list, entry)) list.push_back(entry);
+  return out->SetList(std::move(list));
+}
+
 // The dims after a reduction over sorted axes: 1 if kept, otherwise removed.
 absl::Status Reduced(Env&, Args args, Val* out) {
   List list;
   for (size_t i = 0; i < args[0].list.size(); i++) {
-    bool gone =
-        std::find(args[1].list.begin(), args[1].list.end(), static_cast<int64_t>(i)) != args[1].list.end();
+    bool gone = Has(args[1].list, static_cast<int64_t>(i));
     if (!gone)
       list.push_back(args[0].list[i]);
     else if (args[2].i)
@@ -186,6 +204,8 @@ constexpr Function kFunctions[] = {{"bcast", "ll", Bcast},
                                    {"fits", "vv", nullptr},
                                    {"reduced", "llb", Reduced},
                                    {"pick", "ll", Pick},
+                                   {"find", "ll", Find},
+                                   {"without", "ll", Without},
                                    {"resolved", "ll", Resolved},
                                    {"sum", "l", Sum},
                                    {"prod", "l", Prod},

@@ -52,7 +52,7 @@ class Replacement : public BodySink {
     Inferred inferred;
     RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred));
     for (Inferred::Check& check : inferred.checks) out_.checks.emplace_back(std::move(check)).node = of_.name;
-    if (IsAlias(op, in, inferred))
+    if (IsAlias(op, operands, inferred))
       return std::vector<Value>{AddValue({inferred.results[0], "", Where::kAlias, in[0]})};
     step.op = &op;
     step.name = after ? of_.name : absl::StrCat(of_.name, "/", std::string(OpName(op)));

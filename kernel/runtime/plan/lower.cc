@@ -154,7 +154,7 @@ class Lowering : public BodySink {
     for (Inferred::Check& check : inferred.checks)
       check.message = WithSource(source_, std::move(check.message));
     out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());
-    if (IsAlias(op, in, inferred)) return AddAlias(in[0], inferred.results[0], names);
+    if (IsAlias(op, operands, inferred)) return AddAlias(in[0], inferred.results[0], names);
     Step step;
     step.op = &op;
     step.name = StepName(op, names);

@@ -18,8 +18,9 @@ bool IsIdentityPerm(const Attrs& attrs) {
 
 }  // namespace
 
-bool IsAlias(const OpDef& op, std::span<const uint32_t> in, const Inferred& inferred) {
+bool IsAlias(const OpDef& op, std::span<const Operand> in, const Inferred& inferred) {
   if (Has(op, Trait::kAlias)) return true;
+  if (Has(op, Trait::kNoopIfSame)) return in[0].type == inferred.results[0];
   return Has(op, Trait::kNoopIfIdentity) && in.size() == 1 && IsIdentityPerm(inferred.attrs);
 }
 

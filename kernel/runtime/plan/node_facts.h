@@ -11,7 +11,7 @@
 namespace keel {
 
 // Whether the result is an alias of the operand.
-bool IsAlias(const OpDef& op, std::span<const uint32_t> in, const Inferred& inferred);
+bool IsAlias(const OpDef& op, std::span<const Operand> in, const Inferred& inferred);
 // The result of a `dim` node, if it is known at planning.
 std::optional<Dim> KnownSize(const OpDef& op, const Attrs& attrs);
 // Whether a graph that the attributes refer to has effects.

@@ -64,6 +64,31 @@ void unique(Call& c) {
   for (size_t i = 1; i < out.size(); i++) c.give(out[i]);
 }
 
+// "ab,bc->ac"; the labels may be any numbers.
+std::string equation_of(Call& c) {
+  Ints labels;  // of 'a', 'b' and so on
+  const auto term = [&](const char* attribute) {
+    std::string letters;
+    for (const int64_t label : c.list(attribute)) {
+      auto at = std::ranges::find(labels, label);
+      if (at == labels.end()) at = labels.insert(at, label);
+      letters += static_cast<char>('a' + (at - labels.begin()));
+    }
+    return letters;
+  };
+  const std::string x = term("x"), y = term("y");
+  return cat(x, ",", y, "->", term("to"));
+}
+
+void einsum(Call& c) { c.give("Einsum", {c.in(0), c.in(1)}, NodeAttrs().s("equation", equation_of(c))); }
+
+// ONNX Runtime has Einsum for these dtypes.
+bool fits_einsum(const keel_host* host, const keel_node* node) {
+  keel_tensor a;
+  check(host->node_in(node, 0, &a));
+  return is_among(dtype_of(a), {KEEL_F16, KEEL_F32, KEEL_F64, KEEL_I32, KEEL_I64});
+}
+
 constexpr Row kRows[] = {{"sigmoid", plain, "Sigmoid"},
                          {"softplus", plain, "Softplus"},
                          {"tan", plain, "Tan"},
@@ -77,6 +102,7 @@ constexpr Row kRows[] = {{"sigmoid", plain, "Sigmoid"},
                          {"layer_norm", layer_norm},
                          {"cumprod", cumprod, "CumProd"},
                          {"batch_norm", batch_norm},
+                         {"einsum", einsum, nullptr, fits_einsum},
                          {"nonzero", nonzero},
                          {"unique", unique}};
 

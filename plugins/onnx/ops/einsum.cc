@@ -14,13 +14,11 @@ struct TermOps {
   std::optional<int64_t> number(keel_dim size) const {
     return KEEL_DIM_IS_HANDLE(size) ? std::nullopt : std::optional(size);
   }
-  keel_dim times(keel_dim a, keel_dim b) const { return e.mul(a, b); }
   Term transpose(const Term& x, const Ints& perm) const { return x.transpose(perm); }
   Term reshape(const Term& x, const Dims& to) const { return x.reshape(to); }
   Term sum(const Term& x, const Ints& axes) const { return x.sum(axes); }
-  Term mul(const Term& a, const Term& b) const { return a * b; }
-  Term matmul(const Term& a, const Term& b, bool ta, bool tb) const {
-    return a.op("matmul", b, Attrs().flag("ta", ta).flag("tb", tb));
+  Term einsum(const Term& a, const Term& b, const Ints& x, const Ints& y, const Ints& to) const {
+    return a.op("einsum", b, Attrs().ints("x", x).ints("y", y).ints("to", to));
   }
   Term diagonal(const Term& x, const Dims& sizes, size_t i, size_t j) const {
     const auto along = [&](size_t axis) {

@@ -1,10 +1,10 @@
-// contraction.hpp: sums of products by an equation, as transposes, sums and matrix products of two operands
-// at a time. For einsum.hpp, and for importers: it does not need libkeel.
+// contraction.hpp: sums of products by an equation, as the op einsum of two operands at a time. For
+// einsum.hpp, and for importers: it does not need libkeel.
 //
 // How to read it: run() has the steps. They are in terms of `Ops`, which has the types Value and Size and
 //   std::vector<Size> shape(Value); std::optional<int64_t> number(Size), empty where a run decides it;
-//   Size times(Size, Size); Value transpose(Value, perm), reshape(Value, sizes), sum(Value, axes),
-//   mul(Value, Value), matmul(Value, Value, ta, tb);
+//   Value transpose(Value, perm), reshape(Value, sizes), sum(Value, axes);
+//   Value einsum(Value, Value, x, y, to), the op: sums of products of two, by labels;
 //   Value diagonal(Value x, sizes, i, j), x where its indices along i and j are equal, else 0.
 #ifndef KEEL_CONTRACTION_HPP
 #define KEEL_CONTRACTION_HPP
@@ -149,47 +149,21 @@ class Contraction {
     const size_t part = order.part(set);
     return product(product(factors, order, part), product(factors, order, set ^ part), order.kept(set));
   }
+  /// The result has the dims of both that remain first, then those of a, then those of b.
   Factor product(const Factor& a, const Factor& b, LabelSet kept) const {
-    std::string batch, inner, left, right;
-    for (const char label : a.labels) (!b.has(label) ? left : contains(kept, label) ? batch : inner) += label;
+    std::string both, left, right;
+    for (const char label : a.labels)
+      if (contains(kept, label)) (b.has(label) ? both : left) += label;
     for (const char label : b.labels)
-      if (!a.has(label)) right += label;
-    const std::string labels = batch + left + right;
-    if (inner.empty()) return {outer_product(a, b, batch, left, right), labels, {}};
-    const auto [x, ta] = matrices(a, batch, left, inner);
-    const auto [y, tb] = matrices(b, batch, inner, right);
-    const Value z = ops_.matmul(x, y, ta, tb);
-    return {are_matrices(batch, left, right) ? z : ops_.reshape(z, sizes_of(labels)), labels, {}};
+      if (contains(kept, label) && !a.has(label)) right += label;
+    const std::string labels = both + left + right;
+    return {
+        ops_.einsum(a.x, b.x, numbers_of(a.labels), numbers_of(b.labels), numbers_of(labels)), labels, {}};
   }
-  Value outer_product(const Factor& a, const Factor& b, const std::string& batch, const std::string& left,
-                      const std::string& right) const {
-    std::vector<Size> x = sizes_of(batch + left), y = sizes_of(batch + right);
-    x.insert(x.end(), right.size(), Size(1));
-    y.insert(y.begin() + static_cast<ptrdiff_t>(batch.size()), left.size(), Size(1));
-    return ops_.mul(reshaped(a, batch + left, x), reshaped(b, batch + right, y));
-  }
-  Value reshaped(const Factor& f, const std::string& labels, const std::vector<Size>& to) const {
-    const Value x = in_order(f, labels);
-    return to.size() == labels.size() ? x : ops_.reshape(x, to);
-  }
-  static bool are_matrices(const std::string& batch, const std::string& rows, const std::string& columns) {
-    return batch.size() <= 1 && rows.size() == 1 && columns.size() == 1;
-  }
-  /// f as [batch, rows, columns]; or [batch, columns, rows] and true, where it has this order already.
-  std::pair<Value, bool> matrices(const Factor& f, const std::string& batch, const std::string& rows,
-                                  const std::string& columns) const {
-    const bool turned = !rows.empty() && !columns.empty() && f.labels == batch + columns + rows;
-    const std::string &first = turned ? columns : rows, &last = turned ? rows : columns;
-    const Value x = in_order(f, batch + first + last);
-    if (are_matrices(batch, first, last)) return {x, turned};
-    std::vector<Size> to = {size_of(first), size_of(last)};
-    if (!batch.empty()) to.insert(to.begin(), size_of(batch));
-    return {ops_.reshape(x, to), turned};
-  }
-  Size size_of(const std::string& labels) const {
-    Size all = 1;
-    for (const Size& size : sizes_of(labels)) all = ops_.times(all, size);
-    return all;
+  static std::vector<int64_t> numbers_of(const std::string& labels) {
+    std::vector<int64_t> out;
+    for (const char label : labels) out.push_back(static_cast<int64_t>(number_of(label)));
+    return out;
   }
 
   const Ops& ops_;

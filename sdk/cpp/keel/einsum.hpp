@@ -29,7 +29,6 @@ class TensorOps {
   std::optional<int64_t> number(const Dim& size) const {
     return size.symbolic() ? std::nullopt : std::optional(size.number());
   }
-  Dim times(const Dim& a, const Dim& b) const { return a * b; }
   Tensor transpose(const Tensor& x, const std::vector<int64_t>& perm) const {
     return keel::transpose(at(x), {.perm = perm});
   }
@@ -37,9 +36,9 @@ class TensorOps {
   Tensor sum(const Tensor& x, const std::vector<int64_t>& axes) const {
     return keel::reduce_sum(at(x), {.axes = axes});
   }
-  Tensor mul(const Tensor& a, const Tensor& b) const { return at(a) * b; }
-  Tensor matmul(const Tensor& a, const Tensor& b, bool ta, bool tb) const {
-    return keel::matmul(at(a), b, {.ta = ta, .tb = tb});
+  Tensor einsum(const Tensor& a, const Tensor& b, const std::vector<int64_t>& x,
+                const std::vector<int64_t>& y, const std::vector<int64_t>& to) const {
+    return keel::einsum(at(a), b, x, y, to);
   }
   Tensor diagonal(const Tensor& x, const std::vector<Dim>& sizes, size_t i, size_t j) const {
     const auto along = [&](size_t axis) {

@@ -9,10 +9,11 @@ help(keel.matmul) documents an op; keel.devices() lists the devices.
 import sys as _sys
 
 from ._keel import (DType, Dim, Eagerly, Module, Plan, Tensor, Variable, __version__, array, asarray, assert_, bf16,
-                    bool_, cancel, device, devices, einsum, executing_eagerly, f4e2m1, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, f16,
+                    bool_, cancel, device, devices, executing_eagerly, f4e2m1, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, f16,
                     f32, f64, i2, i4, i8, i16, i32, i64, load_plugin, no_record, parse, print, report, run_eagerly, same, u2, u4,
                     u8, u16, u32, u64)
 from ._keel.ops import *  # noqa: F401,F403  one function for each op of the catalogue
+from ._keel import einsum  # by an equation; the op has labels  # isort: skip
 from . import data, optim, strings  # noqa: F401
 from . import methods as _methods  # noqa: F401  of tensors
 from . import variable as _variable  # noqa: F401  operators
