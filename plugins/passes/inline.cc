@@ -1,6 +1,7 @@
-// inline.cc: replaces a call by the nodes of its graph, so that other passes see across it.
+// inline.cc: replaces a call by the nodes of its graph, and a node of an op that the device lacks by those of
+// its body, so that other passes see across it.
 //
-// Excluded: calls that the device takes whole, calls with a gradient of their own, and effects other than
+// Excluded: what the device takes whole, calls with a gradient of their own, and effects other than
 // reading variables. A graph with several calls is inlined only if it is small and the caller is not large.
 #include <unordered_map>
 
@@ -38,10 +39,20 @@ bool round(Edit& e) {
   return any;
 }
 
+// The same for ops with bodies; the host refuses other nodes.
+bool write_bodies(Edit& e) {
+  bool any = false;
+  for (NodeId n : std::vector<NodeId>(e.nodes()))
+    if (!e.is(n, "call") && !e.supported(n)) any |= e.inlined(n);
+  return any;
+}
+
 }  // namespace
 
-void inline_calls(Edit& e) {
+void inline_nodes(Edit& e) {
   while (round(e)) {
+  }
+  while (e.has_device() && write_bodies(e)) {
   }
 }
 

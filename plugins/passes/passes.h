@@ -6,7 +6,7 @@
 
 namespace keel_passes {
 
-void inline_calls(Edit&);
+void inline_nodes(Edit&);
 void loop(Edit&);
 void fold(Edit&);
 void unpack(Edit&);

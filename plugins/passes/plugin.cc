@@ -22,8 +22,8 @@ keel_rc run(const keel_host* host, keel_edit* edit) {
 }
 
 const keel_pass kPasses[] = {
-    {"inline", "replaces calls by the nodes of their graphs", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr,
-     "loop fold", run<inline_calls>},
+    {"inline", "replaces calls, and ops that the device lacks, by the nodes that they consist of",
+     KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr, "loop fold", run<inline_nodes>},
     {"loop", "inlines branches and loops known at compile time, hoists invariant nodes out of loops",
      KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr, "fold", run<loop>},
     {"quantised", "computes contractions of dequantised integers in integers", KEEL_PHASE_CANON, 2,

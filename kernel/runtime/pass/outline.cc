@@ -1,8 +1,9 @@
-// outline.cc: outlines a group of nodes into the body of a call, and inlines calls.
+// outline.cc: outlines a group of nodes into the body of a call, and inlines calls and bodies of ops.
 #include <algorithm>
 
 #include "kernel/base/hash.h"
 #include "kernel/language/graph/copier.h"
+#include "kernel/language/graph/graph_sink.h"
 #include "kernel/language/graph/new_sizes.h"
 #include "kernel/language/graph/node_effects.h"
 #include "kernel/runtime/pass/rewrite.h"
@@ -199,7 +200,7 @@ std::string Rewrite::NameFor(const Graph& body, ValueId value, NodeId call) cons
   const Value& v = body.values[value];
   const std::string& name = v.name;
   if (input_.plan && !outlined_.contains(call) && v.result == 0) {
-    bool typed = IsTypedByGraph(*graph_->nodes[call].op);
+    bool typed = !IsControl(*graph_->nodes[call].op);
     return FreshName(
         absl::StrCat(typed ? graph_->NodeName(call) : body.name, "/",
                      typed && name.empty() ? OpName(*body.nodes[v.index].op) : body.ValueName(value)));
@@ -209,15 +210,49 @@ std::string Rewrite::NameFor(const Graph& body, ValueId value, NodeId call) cons
   return FreshName(absl::StrCat(graph_->NodeName(call), "/", name));
 }
 
-absl::Status Rewrite::Inline(NodeId call) {
-  RETURN_IF_ERROR(CheckAlive(call));
-  if (!IsTypedByGraph(*graph_->nodes[call].op))
-    return Invalid("node ", call, " (", OpName(*graph_->nodes[call].op), ") is not a call");
-  const Node& node = graph_->nodes[call];
-  if (!outlined_.contains(call)) RETURN_IF_ERROR(CheckAllowed());
-  RETURN_IF_ERROR(InlineBody(call, BodiesOf(node.attrs)[0], node.in));
-  outlined_.erase(call) ? edits_-- : edits_++;  // undoing an outlining cancels its edit
+absl::Status Rewrite::Inline(NodeId n) {
+  RETURN_IF_ERROR(CheckAlive(n));
+  const OpDef& op = *graph_->nodes[n].op;
+  if (!IsTypedByGraph(op) && (!HasBody(op) || IsSizedComposite(op)))
+    return Invalid("node ", n, " (", OpName(op), ") is neither a call nor an op that consists of others");
+  if (!outlined_.contains(n)) RETURN_IF_ERROR(CheckAllowed());
+  std::vector<ValueId> in = graph_->nodes[n].in;
+  uint32_t body = 0;
+  if (IsTypedByGraph(op)) {
+    body = BodiesOf(graph_->nodes[n].attrs)[0];
+  } else {
+    ASSIGN_OR_RETURN(body, WriteBody(n));
+    std::erase(in, kNoValue);
+  }
+  RETURN_IF_ERROR(InlineBody(n, body, std::move(in)));
+  outlined_.erase(n) ? edits_-- : edits_++;  // undoing an outlining cancels its edit
   return absl::OkStatus();
+}
+
+// The body of the node's op as a graph, whose parameters are the given operands.
+absl::StatusOr<uint32_t> Rewrite::WriteBody(NodeId n) {
+  ASSIGN_OR_RETURN(Inferred inferred, InferNode(n));
+  if (!inferred.checks.empty())  // its nodes would not make them
+    return Invalid("node ", n, " (", OpName(*graph_->nodes[n].op), ") checks sizes in each run");
+  MakeCopy();
+  const Node& node = copy_->nodes[n];
+  auto number = static_cast<uint32_t>(module_->graphs.size());
+  ASSIGN_OR_RETURN(Graph * body, module_->AddFreshGraph(OpName(*node.op)));
+  std::vector<ValueId> in;
+  for (ValueId v : node.in) {
+    in.push_back(kNoValue);
+    if (v == kNoValue) continue;
+    ASSIGN_OR_RETURN(in.back(), body->AddParam("", copy_->values[v].type));
+  }
+  GraphSink sink(*body);
+  ASSIGN_OR_RETURN(std::vector<ValueId> out,
+                   ExpandBody(*module_->catalogue, *node.op, in, inferred.attrs, module_->dims, sink));
+  for (size_t i = 0; i < out.size(); i++) {
+    RETURN_IF_ERROR(body->AddResult("", out[i]));
+    if (body->values[out[i]].type != copy_->values[node.out[i]].type)
+      return Invalid("the body of node ", n, " (", OpName(*node.op), ") has another type");
+  }
+  return number;
 }
 
 absl::Status Rewrite::Splice(NodeId n, int64_t graph, std::span<const ValueId> in) {

@@ -80,7 +80,7 @@ class Rewrite : public Rewriter {
   absl::StatusOr<ValueId> AddConstant(Constant constant) override;
   absl::Status Replace(ValueId old_value, ValueId new_value) override;
   absl::StatusOr<NodeId> Outline(std::span<const NodeId> nodes, std::string_view name) override;
-  absl::Status Inline(NodeId call) override;
+  absl::Status Inline(NodeId node) override;
   absl::Status Eval(NodeId node) override;
   uint64_t Hash(NodeId node) override;
   bool Same(NodeId one, NodeId other) override;
@@ -132,6 +132,7 @@ class Rewrite : public Rewriter {
   absl::StatusOr<uint32_t> MakeBody(const Group& group, std::string_view name);
   std::string NameFor(const Graph& body, ValueId value, NodeId id) const;
   absl::Status InlineBody(NodeId node, uint32_t graph, std::vector<ValueId> in);
+  absl::StatusOr<uint32_t> WriteBody(NodeId node);
 
   PassTarget target_;
   PassGraph input_;

@@ -80,7 +80,7 @@ class Rewriter {
   virtual absl::StatusOr<ValueId> AddConstant(Constant constant) = 0;
   virtual absl::Status Replace(ValueId old_value, ValueId new_value) = 0;
   virtual absl::StatusOr<NodeId> Outline(std::span<const NodeId> nodes, std::string_view name) = 0;
-  virtual absl::Status Inline(NodeId call) = 0;
+  virtual absl::Status Inline(NodeId node) = 0;
   virtual absl::Status Eval(NodeId node) = 0;
   virtual uint64_t Hash(NodeId node) = 0;  // of op, attributes, device scope; 0: must not be merged
   virtual bool Same(NodeId one, NodeId other) = 0;

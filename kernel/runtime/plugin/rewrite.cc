@@ -65,8 +65,8 @@ keel_rc Outline(Edit* e, const uint32_t* nodes, uint32_t n, const char* name, ui
   return KEEL_OK;
 }
 
-keel_rc Inline(Edit* e, uint32_t call) {
-  return e->rewriter ? HostFail(e->rewriter->Inline(call)) : OnlyForPasses(e, "edit_inline");
+keel_rc Inline(Edit* e, uint32_t node) {
+  return e->rewriter ? HostFail(e->rewriter->Inline(node)) : OnlyForPasses(e, "edit_inline");
 }
 
 int32_t Supported(Edit* e, uint32_t node) { return e->rewriter && e->rewriter->Supported(node); }

@@ -81,13 +81,14 @@ class Edit {
   NodeId outline(const std::vector<NodeId>& nodes, const char* name);  // kNone: refused
   // reverts the last outlining, which had `count` nodes
   std::vector<NodeId> inlined(NodeId call, size_t count);
-  bool inlined(NodeId call) { return host_->edit_inline(edit_, call) == KEEL_OK; }
+  bool inlined(NodeId n) { return host_->edit_inline(edit_, n) == KEEL_OK; }
   uint32_t body_size(NodeId call) const;                // nodes of its graph
   bool splice(NodeId n, int64_t graph, const Ids& in);  // replaces n by one of its graphs, applied to `in`
   uint64_t hash(NodeId n) const { return host_->edit_hash(edit_, n); }        // 0: must not be merged
   uint32_t effects(NodeId n) const { return host_->edit_effects(edit_, n); }  // KEEL_READS ...
   bool same(NodeId a, NodeId b) const { return host_->edit_same(edit_, a, b) != 0; }
   bool supported(NodeId n) const { return host_->edit_supported(edit_, n) != 0; }
+  bool has_device() const { return host_->edit_device(edit_)[0] != '\0'; }
 
   // Graphs that nodes run.
   struct Body;
