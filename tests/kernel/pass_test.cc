@@ -215,6 +215,27 @@ TEST_F(PassTest, OutlineAndInlineAreInverse) {
   EXPECT_EQ(both, before);
 }
 
+TEST_F(PassTest, InlineWritesBodiesOfOps) {
+  Parse(
+      "fn @main(x: f32[2, n], i: f32[n], k: f32[m]) {\n  y = einsum(x, i){x=[0, 1], y=[1], to=[0]}\n"
+      "  z = einsum(x, k){x=[0, 1], y=[1], to=[0]}\n  at = nonzero(i)\n  return y, z, at\n}\n"
+      "entry main = @main (x, i, k)\n");
+  std::string text = Optimize([](const keel_host* h, keel_edit* e) {
+    Reader r{h, e};
+    EXPECT_EQ(h->edit_inline(e, r.Nodes("nonzero")[0]), KEEL_INVALID);    // finds a size
+    EXPECT_EQ(h->edit_inline(e, r.Nodes("einsum")[1]), KEEL_INVALID);     // n and m are compared in a run
+    EXPECT_EQ(h->edit_inline(e, r.Nodes("einsum")[0]), KEEL_OK);
+    return KEEL_OK;
+  });
+  EXPECT_EQ(Main(text),
+            "  v0 = transpose(x){perm=[0, 1]} : f32[2, n]\n  v1 = transpose(i){perm=[0]} : f32[n]\n"
+            "  v2 = reshape(v1){to=[n, 1]} : f32[n, 1]\n  v3 = matmul(v0, v2) : f32[2, 1]\n"
+            "  v4 = reshape(v3){to=[2]} : f32[2]\n  y = transpose(v4){perm=[0]} : f32[2]\n"
+            "  z = einsum(x, k){to=[0], x=[0, 1], y=[1]} : f32[2]\n"
+            "  at = nonzero(i){size=size0} : i64[1, size0]\n"
+            "  return y, z, at\n");
+}
+
 TEST_F(PassTest, OutlineRefusesWhatIsNotConvexAndMovesWhatCanMove) {
   Parse(
       "fn @main(x: f32[2]) -> y: f32[2], f32[2] {\n  a = neg(x)\n  o = exp(a)\n  b = relu(x)\n  c = add(a, "

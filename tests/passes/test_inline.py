@@ -1,4 +1,6 @@
-"""Which calls are inlined and which stay: devices that accept calls, effects, sizes, and names in errors."""
+"""Which calls and bodies of ops are inlined and which stay: devices that accept them, effects, sizes, and names in errors."""
+import re
+
 import keel_abi
 import numpy as np
 import pytest
@@ -52,6 +54,37 @@ def test_counts(context, tmp_path, device, head, body, left):
     fits(after, left)
     got = [np.array(context.parse(text).session("reference", level=0).prepare().run(np.float32(1.5))[0]) for text in (before, after)]
     assert same_bits(*got)
+
+
+OPS = [
+    ("einsum(a, b){x=[0, 1], y=[1, 2], to=[0, 2]}", "einsum", 0),
+    ("einsum(a, c){x=[0, 1], y=[1, 2], to=[0, 2]}", "einsum", 1),  # whether n is 3 is checked in each run
+    ("reduce_std(a){axes=[1]}", "reduce_std|reduce_var", 0),  # of a body's body
+    ("log_softmax(a)", "log_softmax", 1),  # the device has it
+    ("nonzero(a)", "nonzero", 1),  # finds a size
+    ("mean_squared_error(a, a * 2)", "mean_squared_error", 0),
+]
+
+
+@pytest.mark.parametrize("body, op, left", OPS, ids=[op for op, _, _ in OPS])
+def test_ops_that_the_device_lacks(context, tmp_path, body, op, left):
+    before, after = tmp_path / "before.keelt", tmp_path / "after.keelt"
+    before.write_text(f"keel 1\nfn @main(a: f32[2, 3], b: f32[3, m], c: f32[n, m]) {{\n  return {body}, c\n}}\nentry main = @main (a, b, c)\n")
+    optimize(before, after, "cpu", only="inline")
+    assert len(re.findall(rf"= ({op})\(", dump(after))) == left
+    a, b, c = (np.random.default_rng(3).normal(size=shape).astype("f4") for shape in ((2, 3), (3, 4), (3, 4)))
+    got = [np.array(context.parse(dump(path)).session("reference", level=0).prepare().run(a, b, c)[0]) for path in (before, after)]
+    assert same_bits(*got)
+
+
+def test_other_passes_see_the_body(tmp_path):
+    """Products that einsum consists of are part of an attention."""
+    before, after = tmp_path / "before.keelt", tmp_path / "after.keelt"
+    before.write_text("keel 1\nfn @main(q: f32[b, l, 3, 8], k: f32[b, s, 3, 8], v: f32[b, s, 3, 8]) {\n"
+                      "  scores = softmax(einsum(q, k){x=[0, 1, 2, 3], y=[0, 4, 2, 3], to=[0, 2, 1, 4]} * 0.125)\n"
+                      "  return einsum(scores, v){x=[0, 2, 1, 4], y=[0, 4, 2, 3], to=[0, 1, 2, 3]}\n}\nentry main = @main (q, k, v)\n")
+    optimize(before, after, "cpu")
+    assert "= attention(" in dump(after) and "einsum" not in dump(after)
 
 
 def test_a_tower_of_calls_ends(tmp_path):

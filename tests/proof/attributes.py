@@ -165,6 +165,18 @@ def braces(drawer, env):
     yield "format", drawer.one(['""', f'"step {drawer.shared.name("t")}"'])
 
 
-OF_OPS = {"reshape": reshape, "broadcast_to": spread, "sum_to": gathered, "split": sizes, "slice": part, "dynamic_slice": piece,
+def labels(drawer, env):
+    """Dims of b share a label with a dim of a of the same size, or have their own; the result has some labels in any order."""
+    x, y = list(range(len(env["P"]))), []
+    for place, size in enumerate(env["Q"]):
+        same = [label for label in x if env["P"][label] == size and label not in y]
+        y.append(drawer.one(same) if same and drawer.chance(0.7) else len(x) + place)
+    kept = [label for label in sorted({*x, *y}) if drawer.chance(0.6)]
+    yield "x", listed(x)
+    yield "y", listed(y)
+    yield "to", listed(kept[int(i)] for i in drawer.random.permutation(len(kept)))
+
+
+OF_OPS = {"reshape": reshape, "einsum": labels, "broadcast_to": spread, "sum_to": gathered, "split": sizes, "slice": part, "dynamic_slice": piece,
           "slice_index": indices, "max_pool": window, "max_pool_index": window, "avg_pool": window, "top_k": least("k"),
           "scatter_add": size, "iota": columns, "print": braces}

@@ -14,7 +14,7 @@ from kept import all_kept, cause, keep, load, smaller
 from oracle import Oracle
 from proof import catalogue, new_context, new_oracle
 
-SEEDS, BLOCK = 240, 20
+SEEDS, BLOCK = 300, 20
 ALONE = 12  # fragments of each kind
 
 

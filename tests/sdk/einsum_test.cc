@@ -29,6 +29,11 @@ TEST_P(Einsum, ProductsSumsDiagonalsAndTransposes) {
   EXPECT_TRUE(same(keel::einsum("ii->i", {{{1.f, NAN}, {INFINITY, 2.f}}}), {1.f, 2.f}));
 }
 
+TEST_P(Einsum, LabelsInPlaceOfAnEquation) {
+  EXPECT_TRUE(same(keel::einsum(A(), B(), {0, 1}, {1, 2}, {2, 0}), {{10.f, 22.f}, {6.f, 12.f}}));
+  EXPECT_TRUE(same(keel::einsum(A(), A(), {0, 1}, {0, 1}, {}), Tensor(91.f)));
+}
+
 TEST_P(Einsum, TheReferenceGivesTheSame) {
   keel::Generator g(3);
   const auto whole = [&](const keel::Ints& dims) {

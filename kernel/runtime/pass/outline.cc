@@ -306,7 +306,7 @@ absl::Status Rewrite::InlineBody(NodeId call, uint32_t graph, std::vector<ValueI
     ASSIGN_OR_RETURN(ValueId value, copy.Find(body.results[i]));
     Grow();
     bool told = input_.plan && call < input_.graph->nodes.size();
-    std::string name = told ? copy_->ValueName(out[i]) : copy_->values[out[i]].name;
+    std::string name = told ? KnownName(*copy_, out[i]) : copy_->values[out[i]].name;
     bool root = rooted_[out[i]];
     RETURN_IF_ERROR(ReplaceUses(out[i], value));
     if (!root && !name.empty() && copy_->values[value].kind == ValueKind::kResult && !rooted_[value]) {
