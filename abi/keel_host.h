@@ -140,8 +140,9 @@ typedef struct keel_host {
    * that they read from outside, in order of first use; its results the values that are used outside. */
   keel_rc (*edit_outline)(keel_edit* edit, const uint32_t* nodes KEEL_COUNT(n), uint32_t n,
                           KEEL_NULLABLE const char* name, uint32_t* call);
-  /* The reverse; or replaces a node of an op with a body by the nodes of that body. KEEL_INVALID: the node is
-   * neither, or checks sizes that only a run knows, or finds one. */
+  /* The reverse; or, for a plan, replaces a node of an op with a body by the nodes of that body.
+   * KEEL_INVALID: the node is neither, or checks sizes that only a run knows, or finds one; or it stays in a
+   * file. */
   keel_rc (*edit_inline)(keel_edit* edit, uint32_t node);
   /* 1: the device has an impl for this node itself, not only for the ops of its body. */
   int32_t (*edit_supported)(keel_edit* edit, uint32_t node);

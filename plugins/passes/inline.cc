@@ -1,5 +1,5 @@
-// inline.cc: replaces a call by the nodes of its graph, and a node of an op that the device lacks by those of
-// its body, so that other passes see across it.
+// inline.cc: replaces a call by the nodes of its graph, and in plans a node of an op that the device lacks by
+// those of its body, so that other passes see across it.
 //
 // Excluded: what the device takes whole, calls with a gradient of their own, and effects other than
 // reading variables. A graph with several calls is inlined only if it is small and the caller is not large.
@@ -39,7 +39,7 @@ bool round(Edit& e) {
   return any;
 }
 
-// The same for ops with bodies; the host refuses other nodes.
+// The same for ops with bodies. The host refuses other nodes, and all in files, which other devices may run.
 bool write_bodies(Edit& e) {
   bool any = false;
   for (NodeId n : std::vector<NodeId>(e.nodes()))
@@ -52,7 +52,7 @@ bool write_bodies(Edit& e) {
 void inline_nodes(Edit& e) {
   while (round(e)) {
   }
-  while (e.has_device() && write_bodies(e)) {
+  while (write_bodies(e)) {
   }
 }
 

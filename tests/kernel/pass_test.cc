@@ -215,27 +215,6 @@ TEST_F(PassTest, OutlineAndInlineAreInverse) {
   EXPECT_EQ(both, before);
 }
 
-TEST_F(PassTest, InlineWritesBodiesOfOps) {
-  Parse(
-      "fn @main(x: f32[2, n], i: f32[n], k: f32[m]) {\n  y = einsum(x, i){x=[0, 1], y=[1], to=[0]}\n"
-      "  z = einsum(x, k){x=[0, 1], y=[1], to=[0]}\n  at = nonzero(i)\n  return y, z, at\n}\n"
-      "entry main = @main (x, i, k)\n");
-  std::string text = Optimize([](const keel_host* h, keel_edit* e) {
-    Reader r{h, e};
-    EXPECT_EQ(h->edit_inline(e, r.Nodes("nonzero")[0]), KEEL_INVALID);    // finds a size
-    EXPECT_EQ(h->edit_inline(e, r.Nodes("einsum")[1]), KEEL_INVALID);     // n and m are compared in a run
-    EXPECT_EQ(h->edit_inline(e, r.Nodes("einsum")[0]), KEEL_OK);
-    return KEEL_OK;
-  });
-  EXPECT_EQ(Main(text),
-            "  v0 = transpose(x){perm=[0, 1]} : f32[2, n]\n  v1 = transpose(i){perm=[0]} : f32[n]\n"
-            "  v2 = reshape(v1){to=[n, 1]} : f32[n, 1]\n  v3 = matmul(v0, v2) : f32[2, 1]\n"
-            "  v4 = reshape(v3){to=[2]} : f32[2]\n  y = transpose(v4){perm=[0]} : f32[2]\n"
-            "  z = einsum(x, k){to=[0], x=[0, 1], y=[1]} : f32[2]\n"
-            "  at = nonzero(i){size=size0} : i64[1, size0]\n"
-            "  return y, z, at\n");
-}
-
 TEST_F(PassTest, OutlineRefusesWhatIsNotConvexAndMovesWhatCanMove) {
   Parse(
       "fn @main(x: f32[2]) -> y: f32[2], f32[2] {\n  a = neg(x)\n  o = exp(a)\n  b = relu(x)\n  c = add(a, "
@@ -397,6 +376,30 @@ TEST_F(PassTest, APlanRunsWhatPassesMade) {
   ASSERT_TRUE((*plan)->Run({&raw, 1}, {&out, 1}).ok());
   EXPECT_EQ(*reinterpret_cast<const float*>(out->data()), 1.0f);
   EXPECT_EQ(PrintText(*module_), before);
+}
+
+TEST_F(PassTest, BodiesOfOpsAreInlinedInPlans) {
+  ASSERT_TRUE(Add("test", {{"test", KEEL_PHASE_LOWER}}).ok());
+  Parse(
+      "fn @main(x: f32[2, n], i: f32[n], k: f32[m]) {\n  y = einsum(x, i){x=[0, 1], y=[1], to=[0]}\n"
+      "  z = einsum(x, k){x=[0, 1], y=[1], to=[0]}\n  return y, z\n}\n"
+      "entry main = @main (x, i, k)\n");
+  const auto inline_first = [](keel_rc wanted) {
+    return [=](const keel_host* h, keel_edit* e) {
+      Reader r{h, e};
+      EXPECT_EQ(h->edit_inline(e, r.Nodes("einsum")[1]), KEEL_INVALID);  // n and m are compared in a run
+      EXPECT_EQ(h->edit_inline(e, r.Nodes("einsum")[0]), wanted);
+      return KEEL_OK;
+    };
+  };
+  EXPECT_EQ(Optimize(inline_first(KEEL_INVALID)), PrintText(*module_)) << "a file keeps them";
+  Bodies()[0] = inline_first(KEEL_OK);
+  auto plan = MakePlan({graph_, device_, graph_->params, graph_->results, {}}, {}, {&passes_, {}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::string report = *(*plan)->Report({});
+  for (const char* name : {R"("node":"y/matmul")", R"("node":"z/matmul")"})
+    EXPECT_NE(report.find(name), std::string::npos) << report;
+  EXPECT_NE(report.find(R"("edits":1)"), std::string::npos) << report;
 }
 
 }  // namespace

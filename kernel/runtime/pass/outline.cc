@@ -232,8 +232,9 @@ absl::Status Rewrite::Inline(NodeId n) {
 // The body of the node's op as a graph, whose parameters are the given operands.
 absl::StatusOr<uint32_t> Rewrite::WriteBody(NodeId n) {
   ASSIGN_OR_RETURN(Inferred inferred, InferNode(n));
-  if (!inferred.checks.empty())  // its nodes would not make them
-    return Invalid("node ", n, " (", OpName(*graph_->nodes[n].op), ") checks sizes in each run");
+  if (!input_.plan || !inferred.checks.empty())  // checks that its nodes would not make
+    return Invalid("node ", n, " (", OpName(*graph_->nodes[n].op), ") ",
+                   input_.plan ? "checks sizes in each run" : "stays in a file: a device may compute it");
   MakeCopy();
   const Node& node = copy_->nodes[n];
   auto number = static_cast<uint32_t>(module_->graphs.size());

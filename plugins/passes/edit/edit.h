@@ -88,7 +88,6 @@ class Edit {
   uint32_t effects(NodeId n) const { return host_->edit_effects(edit_, n); }  // KEEL_READS ...
   bool same(NodeId a, NodeId b) const { return host_->edit_same(edit_, a, b) != 0; }
   bool supported(NodeId n) const { return host_->edit_supported(edit_, n) != 0; }
-  bool has_device() const { return host_->edit_device(edit_)[0] != '\0'; }
 
   // Graphs that nodes run.
   struct Body;
