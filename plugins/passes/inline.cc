@@ -3,6 +3,7 @@
 //
 // Excluded: what the device takes whole, calls with a gradient of their own, and effects other than
 // reading variables. A graph with several calls is inlined only if it is small and the caller is not large.
+#include <algorithm>
 #include <unordered_map>
 
 #include "plugins/passes/passes.h"
@@ -39,11 +40,16 @@ bool round(Edit& e) {
   return any;
 }
 
+// Devices compute these in groups (fusion/), though some lack them alone. A call is for round().
+constexpr const char* kStay[] = {"leaky_relu", "sum_to", "call"};
+
 // The same for ops with bodies. The host refuses other nodes, and all in files, which other devices may run.
 bool write_bodies(Edit& e) {
   bool any = false;
-  for (NodeId n : std::vector<NodeId>(e.nodes()))
-    if (!e.is(n, "call") && !e.supported(n)) any |= e.inlined(n);
+  for (NodeId n : std::vector<NodeId>(e.nodes())) {
+    const bool whole = std::ranges::any_of(kStay, [&](const char* op) { return e.is(n, op); });
+    if (!whole && !e.supported(n)) any |= e.inlined(n);
+  }
   return any;
 }
 

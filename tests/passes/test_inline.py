@@ -54,7 +54,7 @@ def test_counts(context, tmp_path, device, head, body, left):
     assert same_bits(*got)
 
 
-OPS = [  # what the device cpu runs, with only this pass
+OPS = [  # and the launches of the device cpu, with only this pass
     ("einsum(a, b){x=[0, 1], y=[1, 2], to=[0, 2]}", ["matmul"]),
     ("einsum(a, c){x=[0, 1], y=[1, 2], to=[0, 2]}", ["matmul"]),  # whether n is 3 is checked in each run
     ("reduce_std(a){axes=[1]}", ["reduce_mean", "sub", "mul", "reduce_sum", "div", "sqrt"]),  # of a body's body

@@ -149,7 +149,7 @@ class Contraction {
     const size_t part = order.part(set);
     return product(product(factors, order, part), product(factors, order, set ^ part), order.kept(set));
   }
-  /// The result has the dims of both that remain first, then those of a, then those of b.
+  /// The dims of the result: of both factors, of a only, of b only, without the labels that are summed over.
   Factor product(const Factor& a, const Factor& b, LabelSet kept) const {
     std::string both, left, right;
     for (const char label : a.labels)
