@@ -212,33 +212,29 @@ std::string Rewrite::NameFor(const Graph& body, ValueId value, NodeId call) cons
 
 absl::Status Rewrite::Inline(NodeId n) {
   RETURN_IF_ERROR(CheckAlive(n));
-  const OpDef& op = *graph_->nodes[n].op;
-  if (!IsTypedByGraph(op) && (!HasBody(op) || IsSizedComposite(op)))
-    return Invalid("node ", n, " (", OpName(op), ") is neither a call nor an op that consists of others");
   if (!outlined_.contains(n)) RETURN_IF_ERROR(CheckAllowed());
+  ASSIGN_OR_RETURN(const uint32_t body, BodyGraph(n));
   std::vector<ValueId> in = graph_->nodes[n].in;
-  uint32_t body = 0;
-  if (IsTypedByGraph(op)) {
-    body = BodiesOf(graph_->nodes[n].attrs)[0];
-  } else {
-    ASSIGN_OR_RETURN(body, WriteBody(n));
-    std::erase(in, kNoValue);
-  }
+  std::erase(in, kNoValue);
   RETURN_IF_ERROR(InlineBody(n, body, std::move(in)));
   outlined_.erase(n) ? edits_-- : edits_++;  // undoing an outlining cancels its edit
   return absl::OkStatus();
 }
 
-// The body of the node's op as a graph, whose parameters are the given operands.
-absl::StatusOr<uint32_t> Rewrite::WriteBody(NodeId n) {
+// The graph that a call runs; or the body of an op as a graph, whose parameters are the given operands.
+absl::StatusOr<uint32_t> Rewrite::BodyGraph(NodeId n) {
+  const OpDef& op = *graph_->nodes[n].op;
+  if (IsTypedByGraph(op)) return BodiesOf(graph_->nodes[n].attrs)[0];
+  auto refuse = [&](const char* why) { return Invalid("node ", n, " (", OpName(op), ") ", why); };
+  if (!HasBody(op) || IsSizedComposite(op))
+    return refuse("is neither a call nor an op that consists of others");
+  if (!input_.plan) return refuse("stays in a file: a device may compute it");
   ASSIGN_OR_RETURN(Inferred inferred, InferNode(n));
-  if (!input_.plan || !inferred.checks.empty())  // checks that its nodes would not make
-    return Invalid("node ", n, " (", OpName(*graph_->nodes[n].op), ") ",
-                   input_.plan ? "checks sizes in each run" : "stays in a file: a device may compute it");
+  if (!inferred.checks.empty()) return refuse("checks sizes in each run");  // its nodes would not
   MakeCopy();
   const Node& node = copy_->nodes[n];
   auto number = static_cast<uint32_t>(module_->graphs.size());
-  ASSIGN_OR_RETURN(Graph * body, module_->AddFreshGraph(OpName(*node.op)));
+  ASSIGN_OR_RETURN(Graph * body, module_->AddFreshGraph(OpName(op)));
   std::vector<ValueId> in;
   for (ValueId v : node.in) {
     in.push_back(kNoValue);
@@ -247,11 +243,11 @@ absl::StatusOr<uint32_t> Rewrite::WriteBody(NodeId n) {
   }
   GraphSink sink(*body);
   ASSIGN_OR_RETURN(std::vector<ValueId> out,
-                   ExpandBody(*module_->catalogue, *node.op, in, inferred.attrs, module_->dims, sink));
+                   ExpandBody(*module_->catalogue, op, in, inferred.attrs, module_->dims, sink));
   for (size_t i = 0; i < out.size(); i++) {
     RETURN_IF_ERROR(body->AddResult("", out[i]));
     if (body->values[out[i]].type != copy_->values[node.out[i]].type)
-      return Invalid("the body of node ", n, " (", OpName(*node.op), ") has another type");
+      return refuse("has a body of another type");
   }
   return number;
 }

@@ -132,7 +132,7 @@ class Rewrite : public Rewriter {
   absl::StatusOr<uint32_t> MakeBody(const Group& group, std::string_view name);
   std::string NameFor(const Graph& body, ValueId value, NodeId id) const;
   absl::Status InlineBody(NodeId node, uint32_t graph, std::vector<ValueId> in);
-  absl::StatusOr<uint32_t> WriteBody(NodeId node);
+  absl::StatusOr<uint32_t> BodyGraph(NodeId node);
 
   PassTarget target_;
   PassGraph input_;

@@ -156,14 +156,13 @@ class Contraction {
       if (contains(kept, label)) (b.has(label) ? both : left) += label;
     for (const char label : b.labels)
       if (contains(kept, label) && !a.has(label)) right += label;
-    const std::string labels = both + left + right;
-    return {
-        ops_.einsum(a.x, b.x, numbers_of(a.labels), numbers_of(b.labels), numbers_of(labels)), labels, {}};
-  }
-  static std::vector<int64_t> numbers_of(const std::string& labels) {
-    std::vector<int64_t> out;
-    for (const char label : labels) out.push_back(static_cast<int64_t>(number_of(label)));
-    return out;
+    const std::string labels = both + left + right, all = a.labels + b.labels;
+    const auto numbers = [&](const std::string& some) {  // the same for equations that differ in letters
+      std::vector<int64_t> out;
+      for (const char label : some) out.push_back(static_cast<int64_t>(all.find(label)));
+      return out;
+    };
+    return {ops_.einsum(a.x, b.x, numbers(a.labels), numbers(b.labels), numbers(labels)), labels, {}};
   }
 
   const Ops& ops_;
