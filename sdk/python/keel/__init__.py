@@ -13,7 +13,7 @@ from ._keel import (DType, Dim, Eagerly, Module, Plan, Tensor, Variable, __versi
                     f32, f64, i2, i4, i8, i16, i32, i64, load_plugin, no_record, parse, print, report, run_eagerly, same, u2, u4,
                     u8, u16, u32, u64)
 from ._keel.ops import *  # noqa: F401,F403  one function for each op of the catalogue
-from ._keel import einsum  # by an equation; the op has labels  # isort: skip
+from ._keel import einsum  # by an equation; that of ops has labels
 from . import data, optim, strings  # noqa: F401
 from . import methods as _methods  # noqa: F401  of tensors
 from . import variable as _variable  # noqa: F401  operators
