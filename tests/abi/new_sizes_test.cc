@@ -1,9 +1,8 @@
 // new_sizes_test.cc: results whose sizes only a run knows (trim), as C programs see them: the ports of a
 // plan, the shapes of results, counts out of range, and bodies that find sizes.
-#include <cstring>
 #include <numeric>
 
-#include "misuse.h"
+#include "values.h"
 
 namespace {
 
@@ -13,27 +12,18 @@ constexpr const char* kFirst =
     "keel 1\n\nfn @main(x: f32[n, 2], count: i64[]) {\n  y = trim(x, count)\n  s = reduce_sum(y){axes=[0]}\n"
     "  return y, s\n}\n\nentry main = @main (x, count) -> (y, s)\n";
 
-class NewSizes : public Misuse {
+class NewSizes : public Values {
  protected:
   keel_module* Parsed(const std::string& text) {
     keel_module* made = nullptr;
     Ok(keel_module_parse(context_, text.data(), text.size(), &made, &error_));
     return made;
   }
-  keel_array* Array(keel_dt dtype, std::vector<int64_t> shape, const void* data, uint64_t bytes) {
-    keel_array* made = nullptr;
-    keel_tensor t{};
-    Ok(keel_array_new(context_, dtype, shape.data(), static_cast<int32_t>(shape.size()), &made, &error_));
-    keel_array_tensor(made, &t);
-    if (bytes) std::memcpy(t.data, data, bytes);
-    return made;
-  }
   // Runs the plan on the numbers 0, 1 ... of [n, 2].
   keel_rc Run(keel_plan* plan, int64_t n, int64_t count, std::array<keel_array*, 2>* out) {
     std::vector<float> x(static_cast<size_t>(n) * 2);
     std::iota(x.begin(), x.end(), 0.F);
-    std::array<keel_array*, 2> in = {Array(KEEL_F32, {n, 2}, x.data(), x.size() * sizeof(float)),
-                                     Array(KEEL_I64, {}, &count, sizeof count)};
+    std::array<keel_array*, 2> in = {Array({n, 2}, x), Array(KEEL_I64, {}, &count, sizeof count)};
     keel_rc rc = keel_plan_run(plan, in.data(), 2, out->data(), 2, &error_);
     for (keel_array* a : in) keel_array_free(a);
     return rc;

@@ -67,6 +67,8 @@ TEST(OpsetText, BrokenDefinitionsAreRefused) {
       "in x: f32[n] out y: f32[n] check n \"unclosed {n\"",
       "in x: f32[n] out y: f32[n] check z \"\"",
       "in x: f32[n] out y: f32[n] is wonderful",
+      "out y: f32[3] is alias",
+      "in x?: f32[3] out y: f32[3] is noop_if_same",
       "in x: f32[n] out y: f32[n] class about",
       "in x: f32[n] out y: f32[n] body { return q }",
       "in x: f32[n] out y: f32[n] body { return x, x }",

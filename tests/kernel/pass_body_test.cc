@@ -1,5 +1,5 @@
 // pass_body_test.cc: passes and the graphs that nodes run: their effects, reading them, building graphs from
-// a part of one, errors.
+// a part of one, bodies of ops, errors.
 #include "tests/kernel/pass_helpers.h"
 
 namespace keel::test {
@@ -154,6 +154,30 @@ TEST_F(PassTest, APassCannotAddGraphsVariablesRulesOrEntries) {
     return KEEL_OK;
   });
   EXPECT_EQ(after, before);
+}
+
+TEST_F(PassTest, BodiesOfOpsAreInlinedInPlans) {
+  ASSERT_TRUE(Add("test", {{"test", KEEL_PHASE_LOWER}}).ok());
+  Parse(
+      "fn @main(x: f32[2, n], i: f32[n], k: f32[m]) {\n  y = einsum(x, i){x=[0, 1], y=[1], to=[0]}\n"
+      "  z = einsum(x, k){x=[0, 1], y=[1], to=[0]}\n  return y, z\n}\n"
+      "entry main = @main (x, i, k)\n");
+  const auto inline_first = [](keel_rc wanted) {
+    return [=](const keel_host* h, keel_edit* e) {
+      Reader r{h, e};
+      EXPECT_EQ(h->edit_inline(e, r.Nodes("einsum")[1]), KEEL_INVALID);  // n and m are compared in a run
+      EXPECT_EQ(h->edit_inline(e, r.Nodes("einsum")[0]), wanted);
+      return KEEL_OK;
+    };
+  };
+  EXPECT_EQ(Optimize(inline_first(KEEL_INVALID)), PrintText(*module_)) << "a file keeps them";
+  Bodies()[0] = inline_first(KEEL_OK);
+  auto plan = MakePlan({graph_, device_, graph_->params, graph_->results, {}}, {}, {&passes_, {}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::string report = *(*plan)->Report({});
+  for (const char* name : {R"("node":"y/matmul")", R"("node":"z/matmul")"})
+    EXPECT_NE(report.find(name), std::string::npos) << report;
+  EXPECT_NE(report.find(R"("edits":1)"), std::string::npos) << report;
 }
 
 }  // namespace

@@ -378,29 +378,5 @@ TEST_F(PassTest, APlanRunsWhatPassesMade) {
   EXPECT_EQ(PrintText(*module_), before);
 }
 
-TEST_F(PassTest, BodiesOfOpsAreInlinedInPlans) {
-  ASSERT_TRUE(Add("test", {{"test", KEEL_PHASE_LOWER}}).ok());
-  Parse(
-      "fn @main(x: f32[2, n], i: f32[n], k: f32[m]) {\n  y = einsum(x, i){x=[0, 1], y=[1], to=[0]}\n"
-      "  z = einsum(x, k){x=[0, 1], y=[1], to=[0]}\n  return y, z\n}\n"
-      "entry main = @main (x, i, k)\n");
-  const auto inline_first = [](keel_rc wanted) {
-    return [=](const keel_host* h, keel_edit* e) {
-      Reader r{h, e};
-      EXPECT_EQ(h->edit_inline(e, r.Nodes("einsum")[1]), KEEL_INVALID);  // n and m are compared in a run
-      EXPECT_EQ(h->edit_inline(e, r.Nodes("einsum")[0]), wanted);
-      return KEEL_OK;
-    };
-  };
-  EXPECT_EQ(Optimize(inline_first(KEEL_INVALID)), PrintText(*module_)) << "a file keeps them";
-  Bodies()[0] = inline_first(KEEL_OK);
-  auto plan = MakePlan({graph_, device_, graph_->params, graph_->results, {}}, {}, {&passes_, {}});
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  std::string report = *(*plan)->Report({});
-  for (const char* name : {R"("node":"y/matmul")", R"("node":"z/matmul")"})
-    EXPECT_NE(report.find(name), std::string::npos) << report;
-  EXPECT_NE(report.find(R"("edits":1)"), std::string::npos) << report;
-}
-
 }  // namespace
 }  // namespace keel::test

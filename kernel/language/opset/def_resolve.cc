@@ -108,6 +108,9 @@ absl::Status Resolver::Operands() {
       bound_.insert(mine.begin(), mine.end());
     }
   }
+  for (Trait trait : {Trait::kAlias, Trait::kNoopIfSame, Trait::kNoopIfIdentity})
+    if (def_.required_operands == 0 && Has(def_, trait))
+      return Fail("its result is an operand, but it has none");
   return absl::OkStatus();
 }
 
