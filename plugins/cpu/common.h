@@ -249,6 +249,7 @@ Impls RegionImpls();
 Impls AllImpls();  // all families, joined in plugin.cc
 Impls MapImpls();
 Impls MapReduceImpls();
+Impls ChainImpls();
 Impls WhileImpls();
 Impls RecurrentImpls();
 Impls AttentionImpls();

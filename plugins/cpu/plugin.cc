@@ -20,12 +20,12 @@ namespace {
 std::vector<keel_impl> Join() {
   std::vector<keel_impl> all;
   for (Impls (*family)() :
-       {ElementwiseImpls, UnaryImpls,     SelectImpls,    CastImpls,   StorageImpls, ShapeImpls,
-        PermuteImpls,     GatherImpls,    ScatterImpls,   ReduceImpls, ArgImpls,     TopKImpls,
-        SuppressImpls,    NormImpls,      MatmulImpls,    Int8Impls,   BlockImpls,   ConvImpls,
-        ConvIntegerImpls, ConvGradImpls,  ConvLoopImpls,  PoolImpls,   RandomImpls,  RegionImpls,
-        MapImpls,         MapReduceImpls, AttentionImpls, WhileImpls,  TreeImpls,    LinearAlgebraImpls,
-        DftImpls,         RecurrentImpls})
+       {ElementwiseImpls,   UnaryImpls,     SelectImpls,   CastImpls,      StorageImpls, ShapeImpls,
+        PermuteImpls,       GatherImpls,    ScatterImpls,  ReduceImpls,    ArgImpls,     TopKImpls,
+        SuppressImpls,      NormImpls,      MatmulImpls,   Int8Impls,      BlockImpls,   ConvImpls,
+        ConvIntegerImpls,   ConvGradImpls,  ConvLoopImpls, PoolImpls,      RandomImpls,  RegionImpls,
+        MapImpls,           MapReduceImpls, ChainImpls,    AttentionImpls, WhileImpls,   TreeImpls,
+        LinearAlgebraImpls, DftImpls,       RecurrentImpls})
     all.insert(all.end(), family().begin(), family().end());
   return all;
 }

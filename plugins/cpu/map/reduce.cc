@@ -85,45 +85,21 @@ struct MapSource {
 
   class Part {
    public:
-    explicit Part(const MapSource& m) : source_(m), tiles_(m.l, temps_, kSlotBytes, m.failure) {}
+    explicit Part(const MapSource& m) : source_(m), ranges_(m.l, m.failure) {}
     const char* Get(int64_t first, int64_t rows, int64_t n, int64_t* stride) {
       const int64_t step = std::exchange(*stride, n);
       if (step == n || rows == 1) {
-        Make(first, rows * n, out_);
+        ranges_.Run(first, rows * n, out_);
       } else {
-        for (int64_t r = 0; r < rows; r++) Make(first + r * step, n, out_ + r * n * source_.size);
+        for (int64_t r = 0; r < rows; r++) ranges_.Run(first + r * step, n, out_ + r * n * source_.size);
       }
       return out_;
     }
 
    private:
-    void Make(int64_t first, int64_t n, char* to) {
-      for (int64_t m = 0; n > 0; n -= m, first += m, to += m * source_.size) {
-        m = Begin(first, n);
-        tiles_.Result(to);
-        tiles_.Run(m, first);
-      }
-    }
-    // How many elements, at most n, can be produced at once from `first`.
-    int64_t Begin(int64_t first, int64_t n) {
-      const MapLayout& l = source_.l;
-      n = std::min(n, l.Tile());
-      if (l.way == MapLayout::kFlat) {
-        tiles_.Flat(first);
-      } else if (l.way == MapLayout::kRows) {
-        const int64_t row = first / l.RowLength(), at = first - row * l.RowLength();
-        n = std::min(n, l.RowLength() - at);
-        tiles_.Row(row, at);
-      } else {
-        tiles_.Bits(first, n, spread_);
-      }
-      return n;
-    }
     const MapSource& source_;
-    MapTiles tiles_;
+    MapRanges ranges_;
     alignas(64) char out_[kBytes];
-    alignas(64) char temps_[kMapTemps * kSlotBytes];
-    alignas(64) char spread_[kMapOperands * kSlotBytes];
   };
 };
 

@@ -182,4 +182,18 @@ void MapTiles::Run(int64_t n, int64_t first) {
   }
 }
 
+int64_t MapRanges::Begin(int64_t first, int64_t n) {
+  n = std::min(n, l_.Tile());
+  if (l_.way == MapLayout::kFlat) {
+    tiles_.Flat(first);
+  } else if (l_.way == MapLayout::kRows) {
+    const int64_t row = first / l_.RowLength(), at = first - row * l_.RowLength();
+    n = std::min(n, l_.RowLength() - at);
+    tiles_.Row(row, at);
+  } else {
+    tiles_.Bits(first, n, spread_);
+  }
+  return n;
+}
+
 }  // namespace keel_cpu

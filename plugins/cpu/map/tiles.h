@@ -113,6 +113,37 @@ class MapTiles {
   bool one_[kMapSlots];
 };
 
+// A thread that runs the program on ranges of elements.
+class MapRanges {
+ public:
+  MapRanges(const MapLayout& l, MapFailure* failure) : l_(l), tiles_(l, temps_, kSlotBytes, failure) {}
+  // Elements [first, first + n) of all results; or of the only one, written to `to`.
+  void Run(int64_t first, int64_t n) {
+    Each(first, n, [&](int64_t at) { tiles_.Results(at); });
+  }
+  void Run(int64_t first, int64_t n, char* to) {
+    const int64_t size = l_.map->sizes[static_cast<size_t>(l_.map->n_in + l_.program->results[0])];
+    Each(first, n, [&](int64_t at) { tiles_.Result(to + (at - first) * size); });
+  }
+
+ private:
+  template <class F>
+  void Each(int64_t first, int64_t n, const F& place) {
+    for (int64_t m = 0; n > 0; n -= m, first += m) {
+      m = Begin(first, n);
+      place(first);
+      tiles_.Run(m, first);
+    }
+  }
+  // How many elements, at most n, can be produced at once from `first`; their operands are set.
+  int64_t Begin(int64_t first, int64_t n);
+
+  const MapLayout& l_;
+  MapTiles tiles_;
+  alignas(64) char temps_[kMapTemps * kSlotBytes];
+  alignas(64) char spread_[kMapOperands * kSlotBytes];
+};
+
 // Whether the program is a function of one 8-bit integer and long enough to look up its values: then all is
 // done (table.cc).
 bool RunByTable(const MapLayout& l);

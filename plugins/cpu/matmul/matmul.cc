@@ -182,13 +182,6 @@ keel_rc RunInPlace(const keel_call* call, const OwnMatmul& w, const char* a) {
   return Done(call);
 }
 
-// Rows that go through all panels, a part of k at a time, while the second-level cache holds them and two
-// panels; common ones have 512 KiB and more. The fewer such blocks, the less often the panels are read.
-int64_t RowsOfBlock() {
-  const int64_t cache = SecondLevelCache();
-  return cache >= 2 << 20 ? 192 : cache >= 1 << 20 ? 132 : 96;
-}
-
 // The matrices that a thread multiplies next.
 struct Later {
   Next a, b;
@@ -216,7 +209,10 @@ struct Part {
   int64_t first, depth;
   int64_t held = 0;  // the first matrix of `packed`
   Later later = {};  // to be fetched during the last block of rows
-  int64_t rows = RowsOfBlock(), blocks = (w.s.m + rows - 1) / rows;
+  const UseCells* use = nullptr;
+  int64_t m = w.s.m;
+  char* y = Out<char>(call, 0);
+  int64_t rows = RowsOfBlock(), blocks = (m + rows - 1) / rows;
   int64_t row = w.s.ta ? 1 : w.s.k, column = w.s.ta ? w.s.m : 1;
 
   // A panel that is read in place: its rows are apart. With f32 the first block of rows of a copies it.
@@ -247,7 +243,7 @@ struct Part {
   }
   void Multiply(int64_t batch, int64_t block, int64_t p, Copies& copies) const {
     const MatmulShape& s = w.s;
-    const int64_t top = block * rows, step = rows * row * w.op->left_size, count = std::min(rows, s.m - top);
+    const int64_t top = block * rows, step = rows * row * w.op->left_size, count = std::min(rows, m - top);
     s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
       const char* left = a + (at[0] + top * row + first * column) * w.op->left_size;
       const int64_t matrix = s.k * s.n == 0 ? 0 : at[1] / (s.k * s.n);
@@ -255,24 +251,35 @@ struct Part {
       w.op->multiply(
           RowsFrom(left, count, copies),
           PanelOf(matrix, p, more ? left + step : nullptr, copies.panel.get(), block + 1 == blocks), count,
-          s.n, depth, p, first > 0, Out<char>(call, 0) + (batch * s.m + top) * s.n * w.op->size);
+          s.n, depth, p, first > 0, y + (batch * m + top) * s.n * w.op->size);
     });
+  }
+  // The sums of a block by panels [from, to) are complete. Blocks are numbered through all batches.
+  void Use(int64_t block, int64_t from, int64_t to) const {
+    const int64_t top = block % blocks * rows, column = from * w.op->panel;
+    if (first + depth < w.s.k) return;
+    (*use)({block / blocks * m + top, std::min(rows, m - top), column,
+            std::min(w.s.n, to * w.op->panel) - column});
   }
   // For so many panels by rows.
   Copies CopiesFor(int64_t products) const {
     Copies copies;
     if (w.copies) copies.panel = Allocate(static_cast<size_t>(depth * w.op->panel * w.op->packed_size));
     const int64_t size = w.op->left_size, block = SimdLevel() == 2 ? kRowsOfCopy : kRowsOfCopy / 2;
-    if (products >= kSpacedPanels && column == 1 && SpacedRows::AreNeeded(std::min(block, w.s.m), row * size))
-      copies.rows.emplace(std::min(rows, w.s.m), depth * size);
+    if (products >= kSpacedPanels && column == 1 && SpacedRows::AreNeeded(std::min(block, m), row * size))
+      copies.rows.emplace(std::min(rows, m), depth * size);
     return copies;
   }
   void Run() const {
-    const int64_t panels = w.Panels(), cost = std::min(w.s.m, rows) * depth * w.op->panel / 16;
+    const int64_t panels = w.Panels(), cost = std::min(m, rows) * depth * w.op->panel / 16;
     ParallelFor(call, w.s.Batches() * blocks * panels, cost, [&](int64_t begin, int64_t end) {
       Copies copies = CopiesFor(std::min(panels, end - begin));
-      for (int64_t u = begin; u < end; u++)
+      int64_t unused = begin;
+      for (int64_t u = begin; u < end; u++) {
         Multiply(u / panels / blocks, u / panels % blocks, u % panels, copies);
+        if (use != nullptr && (u + 1 == end || (u + 1) % panels == 0))
+          Use(u / panels, unused % panels, u % panels + 1), unused = u + 1;
+      }
     });
   }
 };
@@ -290,7 +297,7 @@ Later LaterOf(const keel_call* call, const OwnMatmul& w, const char* a, int64_t 
 }
 
 // Each matrix of b is packed and multiplied before the next one, which takes its place.
-keel_rc RunEach(const keel_call* call, const OwnMatmul& w, const char* a, char* packed) {
+keel_rc RunEach(const keel_call* call, const OwnMatmul& w, const char* a, char* packed, const UseCells* use) {
   const MatmulShape& s = w.s;
   const int64_t panels = w.Panels(), bytes = w.PanelBytes();
   ParallelFor(call, s.Batches(), s.k * s.n * (s.m / 16 + 1), [&](int64_t begin, int64_t end) {
@@ -305,12 +312,13 @@ keel_rc RunEach(const keel_call* call, const OwnMatmul& w, const char* a, char* 
         for (int64_t u = 0; u < part.blocks * panels && !Cancelled(call); u++)
           part.Multiply(batch, u / panels, u % panels, copies);
       }
+      if (use != nullptr) (*use)({batch * s.m, s.m, 0, s.n});
     }
   });
   return Done(call);
 }
 
-keel_rc RunOwn(const keel_call* call) {
+keel_rc RunAll(const keel_call* call, const UseCells* use) {
   const OwnMatmul& w = State<OwnMatmul>(call);
   const MatmulShape& s = w.s;
   if (call->count == 0) return KEEL_OK;
@@ -320,7 +328,7 @@ keel_rc RunOwn(const keel_call* call) {
   const char* packed = w.constant.get();
   if (packed == nullptr) {
     char* to = static_cast<char*>(call->scratch) + w.LeftBytes();
-    if (w.PacksEach(call->env->threads)) return RunEach(call, w, a, to);
+    if (w.PacksEach(call->env->threads)) return RunEach(call, w, a, to, use);
     ParallelFor(call, s.b_matrices * panels, s.k * w.op->panel / 4, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; p++)
         if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), p, to + p * w.PanelBytes());
@@ -335,9 +343,10 @@ keel_rc RunOwn(const keel_call* call) {
     return Done(call);
   }
   for (int64_t first = 0; first == 0 || first < s.k; first += w.op->part)
-    Part{call, w, a, packed, first, std::min(w.op->part, s.k - first)}.Run();
+    Part{call, w, a, packed, first, std::min(w.op->part, s.k - first), 0, {}, use}.Run();
   return Done(call);
 }
+keel_rc RunOwn(const keel_call* call) { return RunAll(call, nullptr); }
 
 void ChooseLoops(keel_dt dtype, bool varying, OwnMatmul* w) {
   const MatmulShape& s = w->s;
@@ -373,6 +382,35 @@ keel_rc PrepareLoops(keel_dt dtype, const MatmulShape& s, const void* b, keel_la
     w.PackOne(static_cast<const char*>(b), p, w.constant.get() + p * w.PanelBytes());
   return Keep(launch, std::move(w), RunOwn, left);
 }
+
+int64_t RowsOfBlock() {
+  const int64_t cache = SecondLevelCache();
+  return cache >= 2 << 20 ? 192 : cache >= 1 << 20 ? 132 : 96;
+}
+
+bool ComputesBlocks(const keel_launch& launch) {
+  if (launch.run != RunOwn) return false;
+  const auto& w = *static_cast<const OwnMatmul*>(launch.state);
+  return w.in_place == nullptr && !w.is_few;
+}
+
+bool MultipliesRows(const keel_launch& launch) {
+  if (!ComputesBlocks(launch)) return false;
+  const auto& w = *static_cast<const OwnMatmul*>(launch.state);
+  return w.constant != nullptr && w.left == 0 && !w.s.ta && w.s.Batches() == 1;
+}
+
+void MultiplyRows(const keel_call* call, const char* left, int64_t rows, bool more, char* y) {
+  const OwnMatmul& w = State<OwnMatmul>(call);
+  for (int64_t first = 0; first == 0 || first < w.s.k; first += w.op->part) {
+    Part part = {call, w, left, w.constant.get(), first, std::min(w.op->part, w.s.k - first)};
+    part.m = part.rows = rows, part.blocks = more ? 2 : 1, part.y = y;
+    Copies copies = part.CopiesFor(w.Panels());
+    for (int64_t p = 0; p < w.Panels(); p++) part.Multiply(0, 0, p, copies);
+  }
+}
+
+keel_rc RunLoops(const keel_call* call, const UseCells& use) { return RunAll(call, &use); }
 
 keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
   const keel_tensor a = node.In(0), b = node.In(1);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <optional>
 
+#include "plugins/cpu/matmul/chain.h"
 #include "plugins/cpu/matmul/choice.h"
 #include "plugins/cpu/matmul/matmul.h"
 #include "plugins/cpu/regions/invalid.h"
@@ -253,6 +254,7 @@ keel_rc KeepRegion(std::unique_ptr<Region> r, keel_launch* launch) {
 }
 
 keel_rc PrepareRegion(const Node& node, keel_launch* launch) {
+  if (IsChain(node)) return PrepareChain(node, launch);  // now that the sizes are known
   auto r = std::make_unique<Region>();
   if (!ReadBody(node, &r->body)) Throw(KEEL_INTERNAL, "the CPU device cannot read the body of a call");
   return KeepRegion(std::move(r), launch);

@@ -2,7 +2,8 @@
 // device computes them on the result while it is in the cache.
 //
 // The chain grows while each value has one user and keeps its type; then the device gets the longest chain
-// that it accepts.
+// that it accepts. Products of many rows by small constant weights that follow one another, as layers of a
+// network, are offered together first: a device may take some rows at a time through all of them.
 //
 // An attention is grouped with the moves of its rows that have no other use: transposes of heads and rows,
 // and concatenations in front that join rows of its keys or values, such as a new token's with kept ones. The
@@ -17,6 +18,7 @@ namespace keel_passes {
 namespace {
 
 constexpr size_t kLongest = 16;
+constexpr int64_t kManyRows = 1024, kMostBytes = 1 << 20;  // of layers, and of their weights
 
 bool is_integer_root(std::string_view op) { return op == "matmul_integer"; }
 bool is_root(std::string_view op) {
@@ -37,6 +39,33 @@ std::vector<NodeId> chain_from(const Edit& e, NodeId root) {
     chain.push_back(next);
   }
   return chain;
+}
+
+// Bytes of the constant matrix on the right of a product of many rows; else more than any layer has.
+int64_t layer_bytes(const Edit& e, NodeId n) {
+  const Type x = e.type(e.in(n, 0)), weights = e.type(e.in(n, 1));
+  if (weights.data == nullptr || weights.rank() != 2 || x.rank() < 2) return kMostBytes + 1;
+  const int64_t count = x.count();  // -1: not known yet
+  if (count >= 0 && count < kManyRows * static_cast<int64_t>(x.dims.back())) return kMostBytes + 1;
+  return weights.count() * width_of(weights.dtype);
+}
+// The nodes of two layers or more, or none.
+std::vector<NodeId> layers_from(const Edit& e, NodeId root) {
+  std::vector<NodeId> all;
+  int64_t bytes = 0;
+  int layers = 0;
+  for (NodeId n = root; e.is(n, "matmul");) {
+    bytes += layer_bytes(e, n);
+    if (bytes > kMostBytes) break;
+    const std::vector<NodeId> layer = chain_from(e, n);
+    all.insert(all.end(), layer.begin(), layer.end());
+    layers++;
+    const keel_value v = e.out(all.back());
+    if (!e.single_use(v)) break;
+    n = e.users(v)[0];
+    if (e.in(n, 0) != v) break;
+  }
+  return layers > 1 ? all : std::vector<NodeId>();
 }
 
 bool turns_heads(const Edit& e, NodeId n) {
@@ -74,6 +103,19 @@ void claim_moves(const Edit& e, NodeId attention, Claims* claims) {
   claims->whole(&group);
 }
 
+// All layers as one group, or each as one.
+void claim_layers(const Edit& e, NodeId root, Claims* claims) {
+  std::vector<NodeId> layers = layers_from(e, root);
+  if (layers.empty()) return claims->beginning(chain_from(e, root));
+  if (claims->whole(&layers)) return;
+  const auto is_product = [&](NodeId n) { return e.is(n, "matmul"); };
+  for (auto begin = layers.begin(); begin != layers.end();) {
+    const auto end = std::find_if(begin + 1, layers.end(), is_product);
+    claims->beginning({begin, end});
+    begin = end;
+  }
+}
+
 }  // namespace
 
 void epilogue(Edit& e) {
@@ -81,7 +123,7 @@ void epilogue(Edit& e) {
   for (NodeId n : e.nodes()) {
     if (!e.alive(n)) continue;
     if (is_root(e.op(n)))
-      chains.beginning(chain_from(e, n));
+      claim_layers(e, n, &chains);
     else if (e.is(n, "attention"))
       claim_moves(e, n, &moves);
   }
