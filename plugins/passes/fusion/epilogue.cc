@@ -54,7 +54,8 @@ std::vector<NodeId> layers_from(const Edit& e, NodeId root) {
   std::vector<NodeId> all;
   int64_t bytes = 0;
   int layers = 0;
-  for (NodeId n = root; e.is(n, "matmul");) {
+  NodeId n = root;
+  while (e.is(n, "matmul")) {
     bytes += layer_bytes(e, n);
     if (bytes > kMostBytes) break;
     const std::vector<NodeId> layer = chain_from(e, n);
