@@ -58,7 +58,8 @@ def check(rows, k, layers, dtype="f4", impls=None, free=False, batch=()):
     alone = as_nodes(contexts[0], build, [x], constants, "cpu", level=0)
     for each in (*made, np.array(alone.run(x)[0])):
         np.testing.assert_array_equal(each, made[0], err_msg=str((rows, k, layers)))
-    np.testing.assert_allclose(made[0], value, rtol=1e-4 if dtype == "f4" else 1e-12, atol=2e-5 if dtype == "f4" else 1e-12)
+    rtol, atol = {{"f2": (2e-2, 2e-2), "f4": (1e-4, 2e-5), "f8": (1e-12, 1e-12)}}[dtype]
+    np.testing.assert_allclose(made[0].astype("f8"), value, rtol=rtol, atol=atol)
 
 ONE, REGION = ["products and maps"], ["oneDNN region"]
 for rows in (0, 1, 2, 13, 96, 131, 132, 133, 265, 1024, 1500):  # of any number; at most so many are one layer each
@@ -68,7 +69,9 @@ for rows in (1030, 2900):
     check(rows, 70, network(70, 33), impls=ONE)  # a single layer
     check(rows, 70, network(70, 33, 7, 100, 64), impls=ONE)
     check(rows, 70, network(70, 32, 64), "f8", ONE)
-    check(rows, 1100, network(1100, 64, 16), impls=ONE)  # sums in parts
+    check(rows, 70, network(70, 33, 64, 16), "f2", ONE)  # values are widened first, so layer by layer
+    for widths in ((64,), (64, 16)):
+        check(rows, 1100, network(1100, *widths), impls=ONE)  # sums in parts
     check(rows, 1024, network(1024, 64, 16), impls=ONE)  # rows 4 KiB apart
     check(rows, 40, network(40, 2000, 40), impls=ONE)  # columns beyond the second-level cache
     check(rows, 64, [layer(64, 64), layer(32, 64), layer(64, 32, "tanh")], impls=ONE)  # no ops after a product
