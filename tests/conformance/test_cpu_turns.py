@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parent
 SCRIPT = """
 import sys
 sys.path[:0] = {paths!r}
-import keel_abi, numpy as np
+import keel_abi, numpy as np, subprocess
 from regions import as_nodes
 rng = np.random.default_rng(7)
 contexts = [keel_abi.Context(threads=n) for n in (1, 2, 5)]
@@ -38,6 +38,10 @@ for m in (0, 1, 2, 9, 32, 33):
         check((m, k), (k, n))
     for left, right in (((m, 65), (3, 65, 70)), ((1, m, 9), (4, 9, 5)), ((2, m, 70), (2, 70, 33)), ((1, m, 3), (0, 3, 4)), ((2, 1, m, 5), (3, 5, 40))):
         check(left, right)
+n = 5 * int(subprocess.check_output(["getconf", "LEVEL2_CACHE_SIZE"])) // (4 * 700) + 7  # from memory: backwards by runs of panels
+for m in (1, 3):
+    check((m, 700), (700, n))
+    check((1, m, 350), (2, 350, n))
 """
 
 

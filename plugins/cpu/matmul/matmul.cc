@@ -158,6 +158,16 @@ void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t en
   }
 }
 
+// A backward walk through panels that come from memory goes forward within runs of them, since the processor
+// fetches what comes next: panel by panel it took 1.2 of the time (a decoder's weights, Zen 4).
+void MultiplyBackward(const OwnMatmul& w, const char* a, int64_t begin, int64_t end, char* c) {
+  const int64_t cache = SecondLevelCache(), bytes = w.PanelBytes();
+  if (w.s.b_matrices * w.Panels() * bytes <= 4 * cache) return MultiplyPanels(w, a, begin, end, true, c);
+  const int64_t run = std::max<int64_t>(1, cache / bytes);
+  for (int64_t last = end; last > begin; last -= run)
+    MultiplyPanels(w, a, std::max(begin, last - run), last, false, c);
+}
+
 // A few rows by b in place, by blocks of columns. Threads share the columns in units, which rows of b would
 // reach too often if they were the blocks.
 keel_rc RunInPlace(const keel_call* call, const OwnMatmul& w, const char* a) {
@@ -338,7 +348,10 @@ keel_rc RunAll(const keel_call* call, const UseCells* use) {
   if (w.is_few) {
     const bool backward = w.turns.Backward();
     ParallelFor(call, s.b_matrices * panels, s.m * s.k * w.op->panel / 16, [&](int64_t begin, int64_t end) {
-      MultiplyPanels(w, a, begin, end, backward, Out<char>(call, 0));
+      if (backward)
+        MultiplyBackward(w, a, begin, end, Out<char>(call, 0));
+      else
+        MultiplyPanels(w, a, begin, end, false, Out<char>(call, 0));
     });
     return Done(call);
   }
