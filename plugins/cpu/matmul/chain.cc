@@ -2,7 +2,7 @@
 //
 // A thread runs the elementwise ops on each block of rows that it has multiplied, while the block is in its
 // second-level cache: they take the place of the product. If all weights fit the cache as well, a block goes
-// through all stages, and what is between them never reaches memory (by rows). Else stage by stage.
+// through all stages, and values between stages never reach memory (by rows). Else stage by stage.
 // 60,000 rows through 784x128, 128x128 twice and 128x10, with bias and relu, take 0.90 of
 // the time of launches of each product and of its ops (one thread of Zen 4), and 61 MB less.
 #include "plugins/cpu/matmul/chain.h"
@@ -151,7 +151,7 @@ class RowsRun {
       char* y = last ? Out<char>(call_, 0) + before : chain_.Between(call_, lane_, i);
       MultiplyRows(&s.product, left, rows, i == 0 && row + rows < s.stage.m, y);
       if (s.stage.has_map) {
-        // The address of row 0, of which only these rows are there.
+        // The address that row 0 would have; only these rows are there.
         s.Place(nullptr,
                 reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(y) - static_cast<uintptr_t>(before)));
         s.RunOps(layouts_[i], {row, rows, 0, s.stage.n}, failure_);

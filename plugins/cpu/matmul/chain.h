@@ -1,5 +1,5 @@
 // chain.h: products by the own loops, one after the other, each with the elementwise ops after it, as one
-// launch: a layer of a network, or a few of them. The bits equal those of the nodes alone.
+// launch: one or more layers of a network. The nodes alone give the same bits.
 //
 // Where to start: chain_read.cc finds the stages in the body of a call; chain.cc prepares and runs them.
 #pragma once

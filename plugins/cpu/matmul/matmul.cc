@@ -159,7 +159,7 @@ void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t en
 }
 
 // A backward walk through panels that come from memory goes forward within runs of them, since the processor
-// fetches what comes next: panel by panel it took 1.2 of the time (a decoder's weights, Zen 4).
+// fetches the lines that follow: panel by panel it took 1.2 of the time (a decoder's weights, Zen 4).
 void MultiplyBackward(const OwnMatmul& w, const char* a, int64_t begin, int64_t end, char* c) {
   const int64_t cache = SecondLevelCache(), bytes = w.PanelBytes();
   if (w.s.b_matrices * w.Panels() * bytes <= 4 * cache) return MultiplyPanels(w, a, begin, end, true, c);
