@@ -1,15 +1,14 @@
-// matmul.cc: matrix products: geometry, and the driver of the plugin's own loops.
+// matmul.cc: matrix products: geometry, and the driver of the plugin's own loops; for a few rows,
+// few_rows.cc.
 #include "plugins/cpu/matmul/matmul.h"
 
-#include <atomic>
 #include <optional>
 #include <utility>
 
 #include "plugins/cpu/matmul/choice.h"
-#include "plugins/cpu/matmul/loops.h"
+#include "plugins/cpu/matmul/own_matmul.h"
 #include "plugins/cpu/matmul/small.h"
 #include "plugins/cpu/matmul/spaced_rows.h"
-#include "plugins/cpu/onednn/onednn.h"
 #include "plugins/cpu/regions/body.h"
 #include "plugins/cpu/simd/simd.h"
 
@@ -58,65 +57,6 @@ constexpr int64_t kSpacedPanels = 8;    // repay the copy of rows to another dis
 constexpr int64_t kStreamedRows = 8;    // by at most so many, b is read row by row
 constexpr int64_t kPairDotDepth = 192;  // MatmulShape::IsDots, beside the faster panels of pairs
 constexpr int64_t kSmall = 1 << 20;     // bytes
-constexpr int64_t kStreamed = 4096;     // sums of a block of columns, which stay in the first-level cache
-
-// The direction of the next walk through constant panels: each second one begins with the panels that the one
-// before read last, which are in a cache yet. Only a hint: launches that run at once may take the same.
-class Turns {
- public:
-  Turns() = default;
-  Turns(const Turns&) {}
-  bool Backward() const {
-    const bool now = backward_.load(std::memory_order_relaxed);
-    backward_.store(!now, std::memory_order_relaxed);
-    return now;
-  }
-
- private:
-  mutable std::atomic<bool> backward_ = false;
-};
-
-struct OwnMatmul {
-  MatmulShape s;
-  const MatmulOp* op;
-  Bytes constant;               // the packed panels of a constant b
-  InPlace* in_place = nullptr;  // else by panels
-  bool as_is = false;           // full panels are not packed
-  bool copies = false;          // but copied by the first block of rows
-  bool is_few = false;          // a few rows, and the same for all matrices of a constant b
-  int64_t left = 0;             // elements of a, if they are converted to those of panels
-  Turns turns = {};             // through the constant panels
-
-  int64_t Panels() const { return op->Panels(s.n); }
-  int64_t PanelBytes() const {
-    const int64_t rows = (s.k + op->group - 1) / op->group * op->group;
-    return static_cast<int64_t>(Aligned(static_cast<uint64_t>(rows * op->panel * op->packed_size)));
-  }
-  int64_t MatrixBytes() const { return s.k * s.n * op->size; }
-  // So many panels from the first on are full and side by side in a result of one row.
-  int64_t PanelsOfRow() const {
-    if (s.m != 1 || s.k > op->part || op->multiply_row == nullptr) return 0;
-    const int64_t full = s.n / op->panel;
-    return s.b_matrices == 1 || full * op->panel == s.n ? s.b_matrices * full : 0;
-  }
-  uint64_t LeftBytes() const { return Aligned(static_cast<uint64_t>(left * op->left_size)); }
-  bool AsIs(int64_t p) const { return as_is && (p % Panels() + 1) * op->panel <= s.n; }
-  // Row `first` of panel p of a matrix of b, as it is.
-  const char* InPlaceOf(const char* b, int64_t matrix, int64_t p, int64_t first) const {
-    return b + matrix * MatrixBytes() + (first * s.n + p * op->panel) * op->size;
-  }
-  // Packs panel p, numbered through all matrices of b.
-  void PackOne(const char* b, int64_t p, char* to) const {
-    const Matrix x = {b + p / Panels() * MatrixBytes(), s.tb ? 1 : s.n, s.tb ? s.k : 1};
-    op->pack(x, s.k, s.n, p % Panels(), to);
-  }
-  // Whether each thread packs the matrices that it multiplies, which are in its second-level cache then.
-  bool PacksEach(int64_t threads) const {
-    const int64_t batches = s.Batches();
-    return constant == nullptr && batches > 1 && batches == s.b_matrices &&
-           (batches % threads == 0 || batches >= 4 * threads);
-  }
-};
 
 // Elements of all matrices of a.
 int64_t LeftCount(const MatmulShape& s) {
@@ -134,62 +74,6 @@ const char* Left(const keel_call* call, const OwnMatmul& w) {
     w.op->widen(a + begin * w.op->size, end - begin, to + begin * w.op->left_size);
   });
   return to;
-}
-
-// Panels of constant matrices by the same few rows; a loop may compute many products: the general way to
-// find a panel's operands would take a tenth of the time of 1x128x512.
-void MultiplyPanels(const OwnMatmul& w, const char* a, int64_t begin, int64_t end, bool backward, char* c) {
-  const MatmulShape& s = w.s;
-  const Matrix x = {a, s.ta ? 1 : s.k, s.ta ? s.m : 1};
-  const int64_t bytes = w.PanelBytes(), step = backward ? -1 : 1, panels = w.Panels();
-  if (const int64_t full = std::min(end, w.PanelsOfRow()) - begin; full > 0) {
-    const int64_t first = backward ? begin + full - 1 : begin;
-    w.op->multiply_row(x, w.constant.get() + first * bytes, step * bytes, full, s.k, nullptr,
-                       c + first * w.op->panel * w.op->size);
-    begin += full;
-  }
-  int64_t p = backward ? end - 1 : begin;
-  for (int64_t left = end - begin; left > 0; left--, p += step) {
-    const char* panel = w.constant.get() + p * bytes;
-    const Next next = {panel + step * bytes, left > 1 ? bytes : 0};
-    const int64_t matrix = s.b_matrices == 1 ? 0 : p / panels;
-    w.op->multiply(x, {panel, w.op->panel, next}, s.m, s.n, s.k, p - matrix * panels, false,
-                   c + matrix * s.m * s.n * w.op->size);
-  }
-}
-
-// A backward walk through panels that come from memory goes forward within runs of them, since the processor
-// fetches the lines that follow: panel by panel it took 1.2 of the time (a decoder's weights, Zen 4).
-void MultiplyBackward(const OwnMatmul& w, const char* a, int64_t begin, int64_t end, char* c) {
-  const int64_t cache = SecondLevelCache(), bytes = w.PanelBytes();
-  if (w.s.b_matrices * w.Panels() * bytes <= 4 * cache) return MultiplyPanels(w, a, begin, end, true, c);
-  const int64_t run = std::max<int64_t>(1, cache / bytes);
-  for (int64_t last = end; last > begin; last -= run)
-    MultiplyPanels(w, a, std::max(begin, last - run), last, false, c);
-}
-
-// A few rows by b in place, by blocks of columns. Threads share the columns in units, which rows of b would
-// reach too often if they were the blocks.
-keel_rc RunInPlace(const keel_call* call, const OwnMatmul& w, const char* a) {
-  const MatmulShape& s = w.s;
-  constexpr int64_t kUnit = 64;
-  const int64_t most = kStreamed / s.m / kUnit * kUnit, units = (s.n + kUnit - 1) / kUnit;
-  const int64_t size = w.op->size, left_size = w.op->left_size, column = s.tb ? s.k : 1,
-                step = s.tb ? s.k : s.n;
-  ParallelFor(call, s.Batches() * units, s.m * s.k * kUnit / 16, [&](int64_t begin, int64_t end) {
-    const Bytes work = s.tb ? nullptr : Allocate(static_cast<size_t>(s.m * most * left_size));
-    for (int64_t u = begin; u < end;) {
-      const int64_t batch = u / units, first = u % units * kUnit;
-      const int64_t last = std::min({s.n, first + most, first + (end - u) * kUnit});
-      s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
-        const Matrix x = {a + at[0] * left_size, s.ta ? 1 : s.k, s.ta ? s.m : 1};
-        w.in_place(x, In<char>(call, 1) + (at[1] + first * column) * size, step, s.m, last - first, s.n, s.k,
-                   work.get(), Out<char>(call, 0) + (batch * s.m * s.n + first) * size);
-      });
-      u += (last - first + kUnit - 1) / kUnit;
-    }
-  });
-  return Done(call);
 }
 
 // The matrices that a thread multiplies next.
@@ -345,16 +229,7 @@ keel_rc RunAll(const keel_call* call, const UseCells* use) {
     });
     packed = to;
   }
-  if (w.is_few) {
-    const bool backward = w.turns.Backward();
-    ParallelFor(call, s.b_matrices * panels, s.m * s.k * w.op->panel / 16, [&](int64_t begin, int64_t end) {
-      if (backward)
-        MultiplyBackward(w, a, begin, end, Out<char>(call, 0));
-      else
-        MultiplyPanels(w, a, begin, end, false, Out<char>(call, 0));
-    });
-    return Done(call);
-  }
+  if (w.is_few) return RunFewRows(call, w, a);
   for (int64_t first = 0; first == 0 || first < s.k; first += w.op->part)
     Part{call, w, a, packed, first, std::min(w.op->part, s.k - first), 0, {}, use}.Run();
   return Done(call);

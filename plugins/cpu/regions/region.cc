@@ -270,8 +270,8 @@ bool FitsRegion(const Body& body, uint32_t n) {
          post.size() == 1;
 }
 
-// A product for the plugin's own loops: alone it takes a quarter of the time of a region around it, and map
-// fuses what follows it.
+// A product for the plugin's own loops: alone it takes a quarter of the time of a region around it, and with
+// the ops after it, it is a chain (matmul/chain.h).
 bool IsSmallProduct(const Body& body, const BodyNode& n) {
   const auto known = [&](uint32_t v) {
     return std::ranges::all_of(body.values[v].dims, [](int64_t d) { return d >= 0; });
