@@ -38,6 +38,7 @@ class ChainBody {
   bool Read(const keel_body& body);
   bool Begin(const keel_body_node& matmul);
   bool Add(const keel_body_node& node);
+  bool OwnLoopsAreFast() const;
 
   const keel_host* host_;
   std::vector<keel_tensor> operands_;

@@ -68,20 +68,30 @@ bool ChainBody::Add(const keel_body_node& node) {
   return true;
 }
 
+// What layers save as one launch pays for products that oneDNN computes in this part of the time.
+bool ChainBody::OwnLoopsAreFast() const {
+  constexpr double kMost = 1.1;
+  double own = 0, best = 0;
+  for (const ChainStage& s : stages) {
+    const MatmulShape shape = ReadMatmul(Product(s));
+    const double percent = TypeOf(s.y) == KEEL_F32 ? OwnPercent(shape, true) : 100;
+    own += static_cast<double>(shape.Work()) * percent;
+    best += static_cast<double>(shape.Work()) * std::min(percent, 100.0);
+  }
+  return own <= kMost * best;
+}
+
 bool ChainBody::Fits() const {
-  constexpr int64_t kMost = 8;  // at most an eighth of the work may be faster by oneDNN
-  int64_t work = 0, onednn = 0;
   for (const ChainStage& s : stages) {
     const Node product = Product(s);
     if (!HasDims(s.y) || !HasDims(product.In(0)) || !HasDims(product.In(1))) return false;
     if (!s.nodes.empty() && !FitsMap(s.map)) return false;
     const MatmulShape shape = ReadMatmul(product);
-    if (stages.size() > 1 && (shape.ta || shape.Batches() != 1 || Right(s).data == nullptr)) return false;
-    work += shape.Work();
-    if (TypeOf(s.y) == KEEL_F32 && PrefersOneDnn(shape, Right(s).data != nullptr)) onednn += shape.Work();
+    const bool constant = Right(s).data != nullptr;
+    if (stages.size() > 1 && (shape.ta || shape.Batches() != 1 || !constant)) return false;
+    if (stages.size() == 1 && TypeOf(s.y) == KEEL_F32 && PrefersOneDnn(shape, constant)) return false;
   }
-  return !stages.empty() && operands_.size() < kMapOperands &&
-         (onednn == 0 || (stages.size() > 1 && kMost * onednn <= work));
+  return !stages.empty() && operands_.size() < kMapOperands && (stages.size() == 1 || OwnLoopsAreFast());
 }
 
 bool IsChain(const Node& call) { return ChainBody(call).Fits(); }

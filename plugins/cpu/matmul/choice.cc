@@ -132,6 +132,18 @@ bool PrefersOneDnn(const MatmulShape& s, bool constant) {
   return ProductReasons()[ReasonFor(s, constant)].onednn;
 }
 
+double OwnPercent(const MatmulShape& s, bool constant) {
+  constexpr double kForced = 1000;
+  const size_t reason = ReasonFor(s, constant);
+  if (reason == kTunedOwn || reason == kTunedOneDnn) {
+    const Timing tuned = *Tuned(s, constant);
+    return 100 * tuned.own / tuned.onednn;
+  }
+  if (reason < kTable) return reason == kForcedOneDnn ? kForced : 100;
+  const Measured& line = Table()[(reason - kTable) / 2];
+  return constant ? line.constant : line.varying;
+}
+
 bool AreOwnLoopsFaster(const MatmulShape& s) {
   if (!Forced().empty()) return Forced() == "own";
   if (const std::optional<Timing> tuned = Tuned(s, true)) return tuned->own <= tuned->onednn;

@@ -21,6 +21,8 @@ const std::vector<ProductReason>& ProductReasons();
 // one, and is packed beforehand.
 size_t ReasonFor(const MatmulShape& shape, bool constant);
 bool PrefersOneDnn(const MatmulShape& shape, bool constant);
+// Time of the own loops in percent of oneDNN's, by the same choice; 100 where they need no measurement.
+double OwnPercent(const MatmulShape& shape, bool constant);
 // For sums of a convolution with constant weights: the faster side, without a margin for ops after it.
 bool AreOwnLoopsFaster(const MatmulShape& shape);
 

@@ -288,14 +288,18 @@ int32_t MatchRegion(keel_dev, const keel_host* host, const keel_node* node) {
     if (!ReadBody({host, node}, &body)) return 0;
     const bool product = IsQuantisedProduct(body);
     bool contraction = product;
+    int products = 0, small = 0;
     for (uint32_t i = 0; i < body.nodes.size(); i++) {
       const BodyNode& n = body.nodes[i];
       if (n.op == "call" || (n.op == "matmul_integer" && !product) || !FitsRegion(body, i)) return 0;
       const bool anchor = n.op == "conv_integer" || ((IsContraction(n.op) || IsConvGrad(n.op)) &&
                                                      body.values[n.out[0]].dtype == KEEL_F32);
-      contraction |= anchor && !IsSmallProduct(body, n);
+      const bool is_small = anchor && IsSmallProduct(body, n);
+      products += n.op == "matmul", small += is_small;
+      contraction |= anchor && !is_small;
     }
-    return contraction ? 1 : 0;
+    const bool is_mixed = products > 1 && small > 0;  // layers, which are faster one by one
+    return contraction && !is_mixed ? 1 : 0;
   } catch (...) {
     return 0;  // declined; whichever impl runs the nodes reports their errors
   }
