@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kLongest = 16;
 constexpr int64_t kManyRows = 1024, kMostBytes = 1 << 20;  // of layers, and of their weights
+constexpr int kMostLayers = 8;
 
 bool is_integer_root(std::string_view op) { return op == "matmul_integer"; }
 bool is_root(std::string_view op) {
@@ -55,7 +56,7 @@ std::vector<NodeId> layers_from(const Edit& e, NodeId root) {
   int64_t bytes = 0;
   int layers = 0;
   NodeId n = root;
-  while (e.is(n, "matmul")) {
+  while (e.is(n, "matmul") && layers < kMostLayers) {
     bytes += layer_bytes(e, n);
     if (bytes > kMostBytes) break;
     const std::vector<NodeId> layer = chain_from(e, n);
