@@ -180,5 +180,25 @@ TEST_F(PassTest, BodiesOfOpsAreInlinedInPlans) {
   EXPECT_NE(report.find(R"("edits":1)"), std::string::npos) << report;
 }
 
+// cumprod selects, with a constant; the constants of a call's body are its operands.
+TEST_F(PassTest, BodiesOfOpsWithConstantsStayInBodiesOfCalls) {
+  ASSERT_TRUE(Add("test", {{"test", KEEL_PHASE_LOWER}}).ok());
+  Parse(
+      "fn @f(x: f32[2]) {\n  a = cumprod(x)\n  return a\n}\n"
+      "fn @main(x: f32[2]) {\n  y = call(x){body=@f}\n  t = tanh(y)\n  z = cumprod(t)\n  return z\n}\n"
+      "entry main = @main (x)\n");
+  keel_rc in_body = KEEL_OK, in_main = KEEL_INVALID;
+  Bodies()[0] = [&](const keel_host* h, keel_edit* e) {
+    Reader r{h, e};
+    (r.Nodes("tanh").empty() ? in_body : in_main) = h->edit_inline(e, r.Nodes("cumprod").back());
+    return KEEL_OK;
+  };
+  auto plan = MakePlan({graph_, device_, graph_->params, graph_->results, {}}, {}, {&passes_, {}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(in_body, KEEL_INVALID);
+  EXPECT_EQ(in_main, KEEL_OK);
+  EXPECT_EQ((*plan)->Report({})->find("FAILED"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace keel::test

@@ -249,6 +249,8 @@ absl::StatusOr<uint32_t> Rewrite::BodyGraph(NodeId n) {
     if (body->values[out[i]].type != copy_->values[node.out[i]].type)
       return refuse("has a body of another type");
   }
+  if (!body->constant_values.empty() && input_.graph->called && IsBodyOfCall(*module_, graph_->name))
+    return refuse("has a body with constants, which bodies of calls lack");
   return number;
 }
 
