@@ -47,6 +47,12 @@ struct Node {
 };
 
 inline Dims DimsOf(const keel_tensor& t) { return Dims(t.shape, t.shape + t.ndim); }
+// Whether all are numbers.
+inline bool HasDims(const keel_tensor& t) {
+  for (int d = 0; d < t.ndim; d++)
+    if (t.shape[d] < 0) return false;
+  return true;
+}
 int64_t Product(const int64_t* dims, int64_t n);
 inline keel_dtype DtypeOf(keel_dt dt) {
   return {static_cast<uint8_t>(dt), static_cast<uint8_t>(dt >> 8), static_cast<uint16_t>(dt >> 16)};

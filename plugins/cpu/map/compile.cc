@@ -94,9 +94,9 @@ class Compiler {
     const auto like_first = [&](const MapBody::Output& m) { return DimsOf(m.type) == DimsOf(y); };
     const auto flat = [&](uint16_t v) {
       const keel_tensor& x = operands_[v];
-      return Known(x) && keel_count(&x) == (ones >> v & 1 ? 1 : n);
+      return HasDims(x) && keel_count(&x) == (ones >> v & 1 ? 1 : n);
     };
-    const bool all = Known(y) && n <= code.tile && std::ranges::none_of(code.steps, &MapStep::CanFail) &&
+    const bool all = HasDims(y) && n <= code.tile && std::ranges::none_of(code.steps, &MapStep::CanFail) &&
                      std::ranges::all_of(outputs_, like_first) &&
                      std::ranges::all_of(map_.all.operands, flat);
     if (!all) return;
@@ -111,9 +111,6 @@ class Compiler {
         whole.known |= 1u << v;
         std::memcpy(&whole.elements[v], keel_ptr(&x), map_.sizes[v]);
       }
-  }
-  static bool Known(const keel_tensor& t) {
-    return std::all_of(t.shape, t.shape + t.ndim, [](int64_t n) { return n >= 0; });
   }
 
   // ---- several nodes as one step
@@ -255,7 +252,7 @@ class Compiler {
     int64_t bytes = 0;
     for (uint16_t v : p.operands) {
       const keel_tensor& x = operands_[v];
-      if (!Known(x)) return false;
+      if (!HasDims(x)) return false;
       bytes += keel_count(&x) * map_.sizes[v];
     }
     return bytes > FetchedByMaps();

@@ -124,8 +124,7 @@ keel_rc PrepareBlocks(const Node& node, keel_launch* launch) {
 
 bool IsFew(const Node& node) {
   const keel_tensor x = node.In(0);
-  return std::all_of(x.shape, x.shape + x.ndim, [](int64_t d) { return d >= 0; }) &&
-         Product(x.shape, x.ndim - 1) <= KernelOf(node).most_rows;
+  return HasDims(x) && Product(x.shape, x.ndim - 1) <= KernelOf(node).most_rows;
 }
 bool Matches(const Node& node) { return !node.Flag("rounded") && IsFew(node); }
 bool MatchesRounded(const Node& node) { return node.Flag("rounded") && IsFew(node) && FillsLanes(node); }

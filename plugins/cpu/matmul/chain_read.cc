@@ -7,13 +7,6 @@
 #include "plugins/cpu/matmul/matmul.h"
 
 namespace keel_cpu {
-namespace {
-
-bool HasDims(const keel_tensor& t) {
-  return std::all_of(t.shape, t.shape + t.ndim, [](int64_t n) { return n >= 0; });
-}
-
-}  // namespace
 
 ChainBody::ChainBody(const Node& call) : host_(call.host), operands_(OperandsOf(call)) {
   keel_body body = {};

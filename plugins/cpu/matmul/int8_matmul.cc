@@ -189,8 +189,7 @@ bool IsOne(const keel_tensor& t) {
 // One zero point, or one for each row of all of a.
 bool ServesRows(const keel_tensor& zero, const keel_tensor& a) {
   return IsOne(zero) || (zero.ndim == a.ndim && zero.shape[a.ndim - 1] == 1 &&
-                         std::equal(a.shape, a.shape + a.ndim - 1, zero.shape) &&
-                         std::all_of(a.shape, a.shape + a.ndim, [](int64_t d) { return d >= 0; }));
+                         std::equal(a.shape, a.shape + a.ndim - 1, zero.shape) && HasDims(a));
 }
 // One zero point, or one for each column.
 bool ServesColumns(const keel_tensor& zero, const keel_tensor& b) {

@@ -12,17 +12,10 @@ namespace {
 
 constexpr size_t kGeneral = SIZE_MAX, kMostReasons = 128;
 
-bool HasDims(const Node& node) {
-  for (const keel_tensor& t : {node.In(0), node.In(1), node.Out(0)})
-    for (int d = 0; d < t.ndim; d++)
-      if (t.shape[d] < 0) return false;
-  return true;
-}
-
 // kGeneral: prepare chooses, because not all dims are numbers yet. So do nodes of regions, which have no row
 // in a report.
 size_t ReasonOf(const Node& node) {
-  if (IsInner(node) || !HasDims(node)) return kGeneral;
+  if (IsInner(node) || !(HasDims(node.In(0)) && HasDims(node.In(1)) && HasDims(node.Out(0)))) return kGeneral;
   return ReasonFor(ReadMatmul(node), node.In(1).data != nullptr);
 }
 
